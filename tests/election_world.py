@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from model_server import ModelServer
 from navarch._base.clock import ManualClock
-from navarch.api.key import Key
+from navarch.api.kind import Key
 from navarch.client import Client, Request, Response, WebSocket
 from navarch.controller.election import Election, ElectionOptions
 from navarch.errors import ConnectError, ConnectionLostError

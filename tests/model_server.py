@@ -30,7 +30,7 @@ from model_store import Json, ModelStore, Refusal
 from model_watch import View, WatchStream
 from navarch._base.clock import Clock, SystemClock
 from navarch.api import Kind, Object, apply_json_patch, apply_merge_patch, create_merge_patch, decode, encode
-from navarch.api.key import Key
+from navarch.api.kind import Key
 from navarch.client import Client, Options, Request, Response, WebSocket
 from navarch.client.target import kind_of
 from navarch.errors import PatchError, TransportError

@@ -8,7 +8,7 @@ from typing import Any
 from navarch._base.clock import Clock
 from navarch.api import Kind, format_time
 from navarch.api.json_patch import copy_json, same_json
-from navarch.api.key import Key
+from navarch.api.kind import Key
 
 Json = dict[str, Any]
 

@@ -10,7 +10,7 @@ from gadgets import CONFIG_MAP, Gadget, GadgetSpec, Part, config_map
 from model_server import ModelServer
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic
-from navarch.api.key import Key
+from navarch.api.kind import Key
 from navarch.client import ALL, Client, JsonPatch, MergePatch, MetadataOnly, Preconditions, Watch, WatchOptions
 from navarch.errors import AlreadyExists, Conflict, ConnectionLostError, Gone, Invalid, NotFound, ServerError
 from navarch.k8s.core.v1 import Namespace

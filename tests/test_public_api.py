@@ -28,7 +28,7 @@ PUBLIC = {
     "navarch.client": """
         ALL ApiResource Client Config ExecPlugin ExecResult Impersonation JsonPatch Listener Listing LogLines
         MergePatch MetadataOnly ObjectList Options Output PartialObjectMetadata PodStream PortForward
-        Preconditions Request Response Retry Session StrategicPatch Transport Watch WatchEvent WatchOptions
+        Preconditions Request Response RetryPolicy Session StrategicPatch Transport Watch WatchEvent WatchOptions
         WebSocket connect in_cluster load
     """,
     "navarch.controller": """

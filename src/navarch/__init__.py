@@ -5,7 +5,7 @@ The client and the runtime are imported when one of their names is first used: n
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import names_of_parts
+from navarch._base.lazy import lazy_exports
 from navarch._version import __version__
 from navarch.api import (
     Atomic,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from navarch.controller import Backoff, Context, ElectionOptions, Permanent, Result, Retry
     from navarch.operator import Endpoints, Operator, run
 else:
-    __getattr__ = names_of_parts(
+    __getattr__ = lazy_exports(
         __name__,
         {
             "cache": ("Cached",),

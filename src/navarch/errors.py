@@ -1,38 +1,38 @@
 """The one exception tree.
 
-Error text says what was expected, what came instead, where, and what to do about it. It never carries a secret:
-tokens, keys, passwords and the bodies of Secrets are left out.
+An error's text says what was expected, what was found, where, and what to do. It never contains a secret: no token, key
+or password, and no body of a Secret.
 
     NavarchError
     ├── ConfigError              a kubeconfig, certificate or credential cannot be used
-    │   ├── CredentialError      a token file, exec plugin or client certificate gave nothing usable
-    │   ├── CrdError             the cluster's CRDs do not fit the operator's kinds
-    │   └── MissingPermissionsError  the operator may not do what it declares; lists all of it
-    ├── DefinitionError          a class does not declare a kind the API server would take
-    ├── InvalidValueError        text that is no quantity, time, duration, selector, name or patch
-    │   └── PatchError           a patch that does not fit its document
-    ├── ValidationError          an object that does not satisfy its schema; carries every cause
-    ├── DecodeError              bytes that are not the object they should be
-    │   └── MalformedJsonError   bytes that are not even JSON
-    ├── ClosedError              a client that was closed is used again
-    ├── QueueClosedError         a queue that was closed hands out nothing more
-    ├── NotLeaderError           a write of a process that does not lead; it was not sent
-    ├── ContainerError           a container cannot be started, entered or found; in the words of Kubernetes' nodes
-    ├── TransportError           no answer could be had
-    │   ├── ConnectError         nobody answered at that address
-    │   │   └── TlsError         whoever answered is not trusted, or does not speak TLS
+    │   ├── CredentialError      a token file, exec plugin or client certificate returned nothing usable
+    │   ├── CrdError             the cluster's CRDs do not match the operator's kinds
+    │   └── MissingPermissionsError  the operator lacks permissions that it declares; lists all of them
+    ├── DefinitionError          a class does not declare a kind that the API server accepts
+    ├── InvalidValueError        text is no valid quantity, time, duration, selector, name or patch
+    │   └── PatchError           a patch does not fit its document
+    ├── ValidationError          an object does not satisfy its schema; has every cause
+    ├── DecodeError              bytes do not decode as the expected object
+    │   └── MalformedJsonError   bytes are not JSON
+    ├── ClosedError              a closed client is used again
+    ├── QueueClosedError         a closed queue hands out no key
+    ├── NotLeaderError           a process that is not the leader tried to write; the request was not sent
+    ├── ContainerError           a container cannot be started, entered or found
+    ├── TransportError           the server sent no answer
+    │   ├── ConnectError         no server answered at that address
+    │   │   └── TlsError         the server is not trusted, or does not speak TLS
     │   ├── ConnectionLostError  the answer broke off
     │   ├── DeadlineError        the answer did not come in time
-    │   └── BadAnswerError       something answered that does not speak Kubernetes
-    ├── EtcdError                etcd said no
-    │   ├── EtcdUnavailableError no endpoint answered, or none has a leader; nothing was done
-    │   ├── EtcdUncertainError   the answer did not come; a write may or may not have been carried out
-    │   ├── EtcdCompactedError   the revision is no longer kept; carries the oldest that is
-    │   ├── EtcdAccessError      the user or the token is not known, or may not do that
-    │   ├── EtcdNotFoundError    no such lease or member
-    │   ├── EtcdRefusedError     a request that makes no sense here: a revision of the future, a member that is there already
-    │   └── EtcdExhaustedError   no space is left, or too much was asked at once
-    └── ApiError                 the API server said no (code, reason, message, causes)
+    │   └── BadAnswerError       the answer is not from Kubernetes
+    ├── EtcdError                etcd returned an error
+    │   ├── EtcdUnavailableError no endpoint answered, or none has a leader; nothing was executed
+    │   ├── EtcdUncertainError   the answer did not come; a write may or may not have been executed
+    │   ├── EtcdCompactedError   the revision was compacted; has the oldest that is left
+    │   ├── EtcdAccessError      the user or token is unknown, or lacks the permission
+    │   ├── EtcdNotFoundError    the lease or member does not exist
+    │   ├── EtcdRefusedError     a future revision, or a member that exists already
+    │   └── EtcdExhaustedError   no space is left, or the request is too large
+    └── ApiError                 the API server answered with a failure (code, reason, message, causes)
         ├── BadRequest           400
         ├── Unauthorized         401
         ├── Forbidden            403
@@ -41,8 +41,8 @@ tokens, keys, passwords and the bodies of Secrets are left out.
         ├── NotAcceptable        406
         ├── Conflict             409  the object has changed, or other managers own the fields
         ├── AlreadyExists        409  reason AlreadyExists
-        ├── Gone                 410  the revision is no longer kept: list again
-        ├── Invalid              422  carries the causes, field by field
+        ├── Gone                 410  the resourceVersion has expired: list again
+        ├── Invalid              422  has the causes, field by field
         ├── TooLarge             413
         ├── UnsupportedMediaType 415
         ├── TooManyRequests      429
@@ -60,48 +60,50 @@ if TYPE_CHECKING:
 
 
 class NavarchError(Exception):
-    """Whatever this framework raises on purpose."""
+    """The base of every error that Navarch raises on purpose."""
 
 
 class ConfigError(NavarchError):
-    """A configuration that cannot be used; names the file, the context and the missing piece."""
+    """A configuration cannot be used; the text names the file, the context and the missing part."""
 
 
 class CredentialError(ConfigError):
-    """A credential that gave nothing usable; never shows it."""
+    """A credential source returned nothing usable; the text never shows a credential."""
 
 
 class CrdError(ConfigError):
-    """A CustomResourceDefinition is missing, or another one than the operator's classes need; names all of them."""
+    """A CustomResourceDefinition is missing, or does not match the operator's classes; the text names all of them."""
 
 
 class MissingPermissionsError(ConfigError):
-    """The operator may not do what it declares: one report of every missing verb, with the roles that would grant them."""
+    """The operator lacks permissions that it declares: one report of every missing verb, with the roles that grant
+    them.
+    """
 
 
 class DefinitionError(NavarchError):
-    """A class that does not declare a kind the API server would take; names the place and the remedy."""
+    """A class does not declare a kind that the API server accepts; the text names the field and the remedy."""
 
 
 class InvalidValueError(NavarchError, ValueError):
-    """Text that is not what it should be: a quantity, a time, a selector, a name, a patch."""
+    """Text is not a valid quantity, time, duration, selector, name or patch."""
 
 
 class PatchError(InvalidValueError):
-    """A patch that does not fit the document it is applied to."""
+    """A patch does not fit the document."""
 
 
 class DecodeError(NavarchError):
-    """Bytes that are not the object they should be; names the object and the field."""
+    """Bytes do not decode as the expected object; the text names the object and the field."""
 
 
 class MalformedJsonError(DecodeError):
-    """Bytes that are not even JSON."""
+    """Bytes are not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One reason why an object was not taken: the field, the kind of fault, the sentence."""
+    """One reason why an object was refused: the field, the reason, the message."""
 
     field: str
     reason: str
@@ -112,7 +114,7 @@ class Cause:
 
 
 class ValidationError(NavarchError):
-    """An object that does not satisfy its schema; `causes` has every fault, not only the first."""
+    """An object does not satisfy its schema; `causes` has every fault, not only the first."""
 
     def __init__(self, message: str, causes: Sequence[Cause] = ()) -> None:
         super().__init__("; ".join([message, *map(str, causes)]))
@@ -120,62 +122,66 @@ class ValidationError(NavarchError):
 
 
 class ClosedError(NavarchError):
-    """A client that was closed is used again; use it inside its `async with`."""
+    """A closed client is used again; use it inside its `async with`."""
 
 
 class QueueClosedError(NavarchError):
-    """A work queue that was closed hands out nothing more; its workers end."""
+    """A closed work queue hands out no key; its workers end."""
 
 
 class NotLeaderError(NavarchError):
-    """A write of a process that does not lead, or no longer; it was not sent, and whoever leads now does the work.
+    """A process that is not the leader tried to write; the request was not sent, and the leader does the work.
 
-    It is no `TransportError`: those may be tried again, and this one must not be.
+    It is no `TransportError`: those may be retried, and this one must not be.
     """
 
 
 class ContainerError(NavarchError):
-    """A container of the embedded cluster that cannot be started, entered or found; says why as Kubernetes' nodes do."""
+    """A container of the embedded cluster cannot be started, entered or found; the text is that of
+    Kubernetes' nodes.
+    """
 
 
 class TransportError(NavarchError):
-    """No answer could be had from the API server."""
+    """The API server sent no answer."""
 
 
 class ConnectError(TransportError):
-    """Nobody answered at that address; the request was never sent."""
+    """No server answered at that address; the request was not sent."""
 
 
 class TlsError(ConnectError):
-    """Whoever answered shows a certificate that does not verify, or does not speak TLS; nothing was sent."""
+    """The server's certificate does not verify, or the server does not speak TLS; the request was not sent."""
 
 
 class ConnectionLostError(TransportError):
-    """The connection broke before the answer was complete; the request may or may not have been carried out."""
+    """The connection broke before the answer was complete; the server may or may not have executed the request."""
 
 
 class DeadlineError(TransportError, TimeoutError):
-    """The answer did not come within the time allowed; the request may or may not have been carried out."""
+    """The answer did not come in time; the server may or may not have executed the request."""
 
 
 class BadAnswerError(TransportError):
-    """Something answered that does not speak Kubernetes: HTML, truncated JSON, a proxy's error page."""
+    """The answer is not from Kubernetes: HTML, truncated JSON, a proxy's error page."""
 
 
 class EtcdError(NavarchError):
-    """etcd said no. The text is etcd's own word for it and where it came from; keys and values are left out."""
+    """etcd returned an error. The text is etcd's own, with the endpoint; it contains no keys and values."""
 
 
 class EtcdUnavailableError(EtcdError):
-    """No endpoint could be reached, or none has a leader; nothing was done. Says what each endpoint's fault was."""
+    """No endpoint could be reached, or none has a leader; nothing was executed. The text names the error of each
+    endpoint.
+    """
 
 
 class EtcdUncertainError(EtcdError):
-    """The answer did not come, or broke off; a write may or may not have been carried out: read before trying again."""
+    """The answer did not come, or broke off; etcd may or may not have executed a write: read before a retry."""
 
 
 class EtcdCompactedError(EtcdError):
-    """The revision is no longer kept. `revision` is the oldest that is, 0 if etcd did not say."""
+    """The revision was compacted. `revision` is the oldest that is left, 0 if etcd did not report it."""
 
     def __init__(self, message: str, revision: int = 0) -> None:
         super().__init__(message)
@@ -183,26 +189,26 @@ class EtcdCompactedError(EtcdError):
 
 
 class EtcdAccessError(EtcdError):
-    """The user, the password or the token is not known, or this user may not do that."""
+    """etcd does not know the user, the password or the token, or the user lacks the permission."""
 
 
 class EtcdNotFoundError(EtcdError):
-    """There is no such lease or member, or no longer."""
+    """The lease or member does not exist."""
 
 
 class EtcdRefusedError(EtcdError):
-    """A request that makes no sense here and now: a revision of the future, a member that is there already."""
+    """etcd refuses the request: a future revision, or a member that exists already."""
 
 
 class EtcdExhaustedError(EtcdError):
-    """etcd has no space left (see its alarms), or was asked for too much at once."""
+    """etcd has no space left (see its alarms), or the request is too large."""
 
 
 class ApiError(NavarchError):
     """The API server answered with a failure.
 
-    `code` is the HTTP status, `reason` Kubernetes' word for it, `causes` the faults field by field,
-    `retry_after` what the server asked for in seconds.
+    `code` is the HTTP status, `reason` the reason of the Status object, `causes` the faults field by field,
+    `retry_after` the delay that the server asks for, in seconds.
     """
 
     def __init__(
@@ -225,52 +231,52 @@ class ApiError(NavarchError):
 
 
 class BadRequest(ApiError):  # noqa: N818 - the names of this family are Kubernetes' own reasons
-    """400: the request itself is malformed."""
+    """400: the request is malformed."""
 
 
 class Unauthorized(ApiError):  # noqa: N818
-    """401: the server does not know who is asking."""
+    """401: the server does not know the user."""
 
 
 class Forbidden(ApiError):  # noqa: N818
-    """403: the server knows who is asking, and the answer is no."""
+    """403: the user lacks the permission."""
 
 
 class NotFound(ApiError):  # noqa: N818
-    """404: no such object, or no such kind."""
+    """404: the object or the kind does not exist."""
 
 
 class MethodNotAllowed(ApiError):  # noqa: N818
-    """405: this kind does not know that verb."""
+    """405: the kind does not support the verb."""
 
 
 class NotAcceptable(ApiError):  # noqa: N818
-    """406: the server cannot answer in the form asked for."""
+    """406: the server cannot answer in the requested media type."""
 
 
 class Conflict(ApiError):  # noqa: N818
     """409: the object has changed since it was read, or other managers own the fields.
 
-    `managers` names the field managers in the way of a server-side apply.
+    `managers` names the field managers that conflict with a server-side apply.
     """
 
     managers: tuple[str, ...] = ()
 
 
 class AlreadyExists(ApiError):  # noqa: N818
-    """409: an object of that name is already there."""
+    """409: an object with that name exists already."""
 
 
 class Gone(ApiError):  # noqa: N818
-    """410: the revision or continue token is no longer kept; list again."""
+    """410: the resourceVersion or continue token has expired; list again."""
 
 
 class TooLarge(ApiError):  # noqa: N818
-    """413: the object is larger than the server takes."""
+    """413: the object exceeds the server's limit."""
 
 
 class UnsupportedMediaType(ApiError):  # noqa: N818
-    """415: the server does not take a body of that form."""
+    """415: the server does not accept the media type of the body."""
 
 
 class Invalid(ApiError):  # noqa: N818
@@ -286,4 +292,4 @@ class ServerError(ApiError):
 
 
 class Unavailable(ServerError):  # noqa: N818
-    """503 or 504: the server, or what it needs, is not there right now."""
+    """503 or 504: the server, or a service that it needs, is not available."""

@@ -6,12 +6,12 @@ import sys
 import pytest
 
 import navarch
-from navarch._base.lazy import names_of_parts
+from navarch._base.lazy import lazy_exports
 
 
 def test_name_is_that_of_its_part() -> None:
     """And is then found in the package itself."""
-    find = names_of_parts("navarch", {"_base.backoff": ("Backoff",)})
+    find = lazy_exports("navarch", {"_base.backoff": ("Backoff",)})
     try:
         assert find("Backoff") is vars(navarch)["Backoff"]
         assert find("Backoff").__module__ == "navarch._base.backoff"
@@ -22,7 +22,7 @@ def test_name_is_that_of_its_part() -> None:
 def test_name_that_nobody_has_is_an_attribute_error() -> None:
     """In Python's own words."""
     with pytest.raises(AttributeError, match="module 'navarch' has no attribute 'Nothing'"):
-        names_of_parts("navarch", {})("Nothing")
+        lazy_exports("navarch", {})("Nothing")
 
 
 def test_embedded_server_waits_for_nothing_that_it_does_not_need() -> None:

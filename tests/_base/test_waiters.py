@@ -3,7 +3,7 @@
 import asyncio
 
 from navarch._base.clock import ManualClock
-from navarch._base.waiters import Waiters
+from navarch._base.tasks import Waiters
 
 
 async def _line_up(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from navarch.api.selectors import FieldRequirement, Fields, LabelRequirement, Labels, Operator
+from navarch.api.names import SelectorOperator
+from navarch.api.selectors import FieldRequirement, Fields, LabelRequirement, Labels
 from navarch.errors import InvalidValueError
 
 CANONICAL = [
@@ -227,9 +228,12 @@ def test_order_cannot_be_structured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "values"), [(Operator.EQUALS, ()), (Operator.EQUALS, ("a", "b")), (Operator.GREATER_THAN, ("1", "2"))]
+    ("operator", "values"),
+    [(SelectorOperator.EQUALS, ()), (SelectorOperator.EQUALS, ("a", "b")), (SelectorOperator.GREATER_THAN, ("1", "2"))],
 )
-def test_requirement_with_the_wrong_number_of_values_is_refused(operator: Operator, values: tuple[str, ...]) -> None:
+def test_requirement_with_the_wrong_number_of_values_is_refused(
+    operator: SelectorOperator, values: tuple[str, ...]
+) -> None:
     """Whoever builds it."""
     with pytest.raises(InvalidValueError, match="expected"):
         LabelRequirement("key", operator, values)
@@ -305,7 +309,7 @@ def test_fields_are_built_from_mappings() -> None:
     """Any value can be meant."""
     selector = Fields.of({"b": "1,2", "a": "x"})
     assert str(selector) == r"a=x,b=1\,2"
-    assert selector.requirements[1] == FieldRequirement("b", Operator.EQUALS, "1,2")
+    assert selector.requirements[1] == FieldRequirement("b", SelectorOperator.EQUALS, "1,2")
     assert not Fields.nothing().matches({"metadata": {"name": "x"}})
     assert not Fields.nothing().matches({})
     assert Fields.everything().matches({})

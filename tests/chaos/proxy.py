@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.client import Client, Config, Options, Retry
+from navarch.client import Client, Config, Options, RetryPolicy
 from navarch.client.http import HttpTransport
 from rig import ports
 
@@ -167,6 +167,6 @@ def reached_through(proxy: FaultyProxy, config: Config) -> Config:
     )
 
 
-def connected(config: Config, namespace: str, *, retry: Retry | None = None) -> Client:
+def connected(config: Config, namespace: str, *, retry: RetryPolicy | None = None) -> Client:
     """A client by real sockets."""
-    return Client(HttpTransport(config, SystemClock()), Options(namespace=namespace, retry=retry or Retry()))
+    return Client(HttpTransport(config, SystemClock()), Options(namespace=namespace, retry=retry or RetryPolicy()))

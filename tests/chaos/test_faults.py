@@ -21,7 +21,7 @@ from chaos.faults import (
 )
 from gadgets import Gadget
 from model_server import ModelServer
-from navarch.client import Client, Options, Retry, WatchOptions
+from navarch.client import Client, Options, RetryPolicy, WatchOptions
 from navarch.errors import (
     BadAnswerError,
     ConnectError,
@@ -41,7 +41,7 @@ def faulty_client(attempts: int = 1) -> tuple[Client, FaultyTransport, ModelServ
     clock = LeapingClock()
     server = ModelServer(Gadget, clock=clock)
     transport = FaultyTransport(server, clock)
-    return Client(transport, Options(retry=Retry(attempts=attempts)), clock=clock), transport, server, clock
+    return Client(transport, Options(retry=RetryPolicy(attempts=attempts)), clock=clock), transport, server, clock
 
 
 @pytest.mark.parametrize(

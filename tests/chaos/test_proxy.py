@@ -10,7 +10,7 @@ import rig
 from chaos.proxy import FaultyProxy, connected, reached_through
 from chaos.waiting import until
 from gadgets import CONFIG_MAP, config_map
-from navarch.client import Client, Retry, load
+from navarch.client import Client, RetryPolicy, load
 from navarch.errors import ConnectError, DeadlineError, TlsError
 
 pytestmark = pytest.mark.real
@@ -21,7 +21,7 @@ LIMIT = 60.0
 def trying_once(proxy: FaultyProxy, cluster: rig.Cluster, client: Client) -> Client:
     """Another client in the same namespace, by way of the proxy."""
     config = reached_through(proxy, load(cluster.kubeconfig))
-    return connected(config, client.options.namespace, retry=Retry(attempts=1)).using(timeout=LIMIT)
+    return connected(config, client.options.namespace, retry=RetryPolicy(attempts=1)).using(timeout=LIMIT)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 
 from navarch._base.clock import SystemClock
 from navarch.client import Client, Options, connect, load
+from navarch.client.call import RetryPolicy
 from navarch.client.http import HttpTransport
 from navarch.client.retry import Retry
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
@@ -177,7 +178,7 @@ async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
     for number in range(kills):
         running, acknowledged = start_cluster(folder, store=store, nodes=0), set[str]()
         transport = HttpTransport(load(folder.kubeconfig), SystemClock())
-        async with Client(transport, Options(namespace="default", retry=Retry(attempts=1))) as client:
+        async with Client(transport, Options(namespace="default", retry=RetryPolicy(attempts=1))) as client:
             stored = {each.name for each in await client.list(ConfigMap)}
             assert kept <= stored, f"lost by kill {number}: {sorted(kept - stored)}"
             async with asyncio.timeout(4 * SECONDS), asyncio.TaskGroup() as tasks:

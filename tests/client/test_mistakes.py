@@ -10,7 +10,7 @@ import pytest
 
 from navarch import connect, errors
 from navarch.api import Model, Resource
-from navarch.api.sendable import check_sendable
+from navarch.api.unknown_fields import check_sendable
 from navarch.client import Client, Config, JsonPatch, MetadataOnly
 from navarch.k8s.admissionregistration.v1 import (
     ValidatingWebhook,

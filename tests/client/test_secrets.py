@@ -9,7 +9,7 @@ import pytest
 
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch
-from navarch.client.call import Answer
+from navarch.client.call import ApiAnswer
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Secret
 from scripted import Scripted, answer, event, page, refusal, scripted
@@ -113,5 +113,5 @@ async def test_requests_and_answers_do_not_print_what_they_carry() -> None:
     assert sent.body is not None
     assert CODED in sent.body.decode()
     assert CODED not in repr(sent)
-    assert CODED not in repr(Answer(sent, 200, {}, sent.body))
+    assert CODED not in repr(ApiAnswer(sent, 200, {}, sent.body))
     assert Dynamic(WIRE)["data"] == {"p": CODED}

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from navarch._base.background import Background
+from navarch._base.tasks import TaskSet
 from navarch.client import Client, WatchOptions
 from navarch.cluster.nodes.simulated import LIFE, SimulatedNodes
 from navarch.errors import AlreadyExists, NotFound
@@ -21,7 +21,7 @@ CRASHES = '{"stages": [{"becomes": "running"}, {"becomes": "ready", "after": 0.2
 @contextlib.asynccontextmanager
 async def simulated(client: Client) -> AsyncIterator[SimulatedNodes]:
     """One node that is there while the block lasts."""
-    nodes, beside = SimulatedNodes(client, [NODE]), Background()
+    nodes, beside = SimulatedNodes(client, [NODE]), TaskSet()
     beside.start(nodes.run(), "simulated nodes")
     try:
         async with asyncio.timeout(SECONDS):

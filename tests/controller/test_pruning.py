@@ -10,7 +10,7 @@ import pytest
 from controller.reaching import Fleet, World, gadget, settings
 from gadgets import Gadget
 from navarch._base.clock import SystemClock
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.api import Object, set_controller
 from navarch.client import Request, Response
 from navarch.errors import Conflict, Invalid, InvalidValueError

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from certificates import Signed, sign
-from navarch._base import trust
+from navarch._base import tls
 from navarch._base.clock import ManualClock
 from navarch.errors import ConfigError
 from navarch.observe.metrics import Metrics
@@ -30,7 +30,7 @@ def written(folder: Path, signed: Signed) -> Endpoints:
 
 
 def trusting(authority: Signed) -> ssl.SSLContext:
-    return trust.trusting(authority.pem.decode())
+    return tls.client_ssl_context(authority.pem.decode())
 
 
 async def test_certificate_is_read_again_when_it_changes(tmp_path: Path) -> None:

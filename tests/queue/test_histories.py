@@ -14,9 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from navarch._base.backoff import Backoff
 from navarch._base.clock import ManualClock
-from navarch.api.key import Key
+from navarch.api.kind import Key
 from navarch.errors import QueueClosedError
-from navarch.queue import NORMAL, QueueOptions, Work, WorkQueue, delayed, lanes
+from navarch.queue import NORMAL, QueueOptions, Work, WorkQueue, delaying_queue, priority_queue
 
 NAMESPACES = "xyz"
 KEYS = [Key(namespace, str(number)) for namespace in NAMESPACES for number in range(3)]
@@ -64,7 +64,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         # Small enough that a short history also sorts out what was struck.
-        self.slack = [mock.patch.object(module, "_SLACK", -1) for module in (lanes, delayed)]
+        self.slack = [mock.patch.object(module, "_SLACK", -1) for module in (priority_queue, delaying_queue)]
         for patch in self.slack:
             patch.start()
         self.runner = asyncio.Runner()

@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from navarch.api import Duration, Quantity
-from navarch.api.integers import parse_int64
+from navarch.api.cron import schedule_of
 from navarch.api.json_patch import parse_pointer
-from navarch.api.label_grammar import parse_label_terms
-from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE
-from navarch.api.schedules import schedule_of
+from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE, parse_label_terms
 from navarch.api.selectors import Fields, Labels
+from navarch.api.strconv import parse_int64
 from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
 from navarch.cluster.controllers.workloads.pod_creation import part_of
@@ -42,10 +41,10 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.times import read_time
 from navarch.errors import InvalidValueError, NavarchError
 from navarch.schema import cel
-from navarch.schema.cel.spans import counted_units
-from navarch.schema.fieldpaths import field_path
-from navarch.schema.values.compiled import Schema
+from navarch.schema.cel.schema_values import counted_units
+from navarch.schema.json_schema import field_path
 from navarch.schema.values.formats import _CHECKS as FORMATS  # the table itself: a new format is measured, too
+from navarch.schema.values.schema import Schema
 
 __all__ = ["PARSERS", "Parser"]
 
@@ -337,7 +336,7 @@ PARSERS: tuple[Parser, ...] = (
     ),
     _texts("durations", Duration, "api/duration.py"),
     _texts("quantities", Quantity, "api/quantity.py"),
-    _texts("integers", parse_int64, "api/integers.py"),
+    _texts("integers", parse_int64, "api/strconv.py"),
     _texts("times", parse_time, "api/times.py"),
     _texts("times of stored objects", read_time, "cluster/server/wire/times.py"),
     _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/wire/request.py"),
@@ -385,22 +384,22 @@ PARSERS: tuple[Parser, ...] = (
         "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/pod_creation.py"
     ),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
-    _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),
-    _texts("paths of fields", lambda text: field_path(text, {"type": "object"}), "schema/fieldpaths.py"),
+    _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/schema_values.py"),
+    _texts("paths of fields", lambda text: field_path(text, {"type": "object"}), "schema/json_schema.py"),
     *(
         Parser(f"format {name}", check, ("schema/values/formats.py", "schema/values/addresses.py"), TEXTS, ())
         for name, check in FORMATS.items()
     ),
     *(
         Parser(
-            f"lists: {name}", _checked(schema), ("schema/values/uniqueness.py", "schema/values/patterns.py"), _LISTS, ()
+            f"lists: {name}", _checked(schema), ("schema/values/list_types.py", "schema/values/formats.py"), _LISTS, ()
         )
         for name, schema in _LIST_SCHEMAS.items()
     ),
     Parser(
         "CEL",
         _compiled,
-        ("schema/cel/lexer.py", "schema/cel/literals.py", "schema/cel/parser.py", "schema/cel/escaping.py"),
+        ("schema/cel/lexer.py", "schema/cel/parser.py"),
         CEL,
         (cel.CelError,),
         per_kilobyte=60.0,  # 50,000 characters a request: see `RequestBudget.charge_cel_source`

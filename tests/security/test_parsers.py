@@ -45,7 +45,7 @@ NAMED = ("parse", "decode", "scan")
 NOT_REACHED = {
     "_base/tether.py": "its own command line",
     "api/codec.py": "for clients: answers of an API server; msgspec decodes them",
-    "api/differences.py": "shows values that were decoded",
+    "api/merge_patch.py": "shows values that were decoded",
     "api/model.py": "looks at annotations of Python classes",
     "api/shape.py": "reads paths that msgspec writes",
     "cluster/embedded/background_tasks.py": "reads files of the cluster's own folder",

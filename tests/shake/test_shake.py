@@ -59,9 +59,11 @@ def test_what_is_missing_is_named() -> None:
     ]
     faults = faults_of(tuple(missing))
     assert "navarch.client.nothing" in faults[0]
-    assert "expected navarch.client.lines.Rows.next to be a coroutine, got nothing of that name" in faults[1]
-    assert "expected navarch.client.lines.Lines.following to be a coroutine, got nothing of that name" in faults[2]
-    assert "expected navarch.client.lines.Lines.__init__ to be a coroutine, got <function" in faults[3]
+    assert "expected navarch.client.transport.Rows.next to be a coroutine, got nothing of that name" in faults[1]
+    assert (
+        "expected navarch.client.transport.BodyLines.following to be a coroutine, got nothing of that name" in faults[2]
+    )
+    assert "expected navarch.client.transport.BodyLines.__init__ to be a coroutine, got <function" in faults[3]
 
 
 def test_nothing_is_run_where_something_is_missing(
@@ -70,7 +72,7 @@ def test_nothing_is_run_where_something_is_missing(
     """A run without delays would pass, and say nothing."""
     monkeypatch.setattr(cli, "POINTS", (POINTS[0]._replace(method="following"),))
     assert cli.main(["--seed=1", "--version"]) == 2
-    assert "navarch.client.lines.Lines.following" in capsys.readouterr().err
+    assert "navarch.client.transport.BodyLines.following" in capsys.readouterr().err
 
 
 def test_same_seed_has_same_delays() -> None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from navarch import Context, Operator, Result
-from navarch._base.movable import MovableClock
+from navarch._base.movable_clock import MovableClock
 from navarch.client import Client
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions

@@ -1,4 +1,4 @@
-"""Waiting longer after each failure, and not in step with everybody else."""
+"""Delays that grow after each failure, with jitter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait between attempts, in seconds.
+    """Configures the delays between attempts, in seconds.
 
     The n-th delay is `initial * factor ** n`, at most `maximum`, shortened by a random share of up to `jitter`.
     """
@@ -27,8 +27,8 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"expected a jitter from 0 to 1, got {self.jitter}")
 
 
-class Delays:
-    """The delays of one series of attempts: `next_delay` after each failure, `reset` after a success."""
+class BackoffDelays:
+    """The delays of one series of attempts: call `next_delay` after each failure and `reset` after a success."""
 
     def __init__(self, backoff: Backoff, rng: random.Random) -> None:
         self._backoff = backoff
@@ -36,11 +36,11 @@ class Delays:
         self._upper = backoff.initial
 
     def next_delay(self) -> float:
-        """The next delay in seconds; longer than the last one until the maximum is reached."""
+        """Returns the next delay in seconds, which grows until it reaches the maximum."""
         upper = self._upper
         self._upper = min(upper * self._backoff.factor, self._backoff.maximum)
         return upper * (1 - self._backoff.jitter * self._random.random())
 
     def reset(self) -> None:
-        """Begins the series again."""
+        """Starts the series again."""
         self._upper = self._backoff.initial

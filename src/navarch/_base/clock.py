@@ -1,4 +1,4 @@
-"""Time as something that is handed over, so that a test or a simulation can own it."""
+"""The injected clock: a test or a simulation replaces it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What may be asked of time."""
+    """Tells the time and sleeps."""
 
     def now(self) -> datetime:
-        """The time of day, aware, in UTC. May jump."""
+        """Returns the time of day, aware, in UTC. It may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since some fixed moment. Never runs backwards."""
+        """Returns seconds since a fixed moment. They never run backwards."""
         ...
 
     async def sleep(self, seconds: float) -> None:
-        """Returns after that many seconds; nothing or less still lets other tasks run once."""
+        """Returns after that many seconds; with 0 or less, other tasks still run once."""
         ...
 
     @property
     def liveness(self) -> Clock:
-        """The clock of heartbeats, leases and watches: this one, unless a test lets a long time pass at once."""
+        """The clock of heartbeats, leases and watches: this one, unless a test advances time by hours at once."""
         ...
 
 
 class SystemClock:
-    """The machine's own time."""
+    """The machine's clock."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -54,7 +54,7 @@ _TURNS = 50
 
 
 async def settle() -> None:
-    """Lets every task run until it waits for something."""
+    """Runs every task until it waits for something."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
@@ -63,9 +63,9 @@ _START = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class ManualClock:
-    """Time that stands still until `advance` is called.
+    """A clock that stands still until `advance` is called.
 
-    Sleepers wake in the order of their deadlines, equal deadlines in the order in which they went to sleep,
+    Sleepers wake in the order of their deadlines, those of equal deadlines in the order in which they went to sleep,
     and each sees its own deadline as the present. Belongs to one event loop.
     """
 
@@ -97,22 +97,22 @@ class ManualClock:
 
     @property
     def sleeping(self) -> int:
-        """How many sleep right now; those that were cancelled do not count."""
+        """The number of tasks that sleep now, without cancelled ones."""
         return sum(not alarm.done() for _, _, alarm in self._sleepers)
 
     async def until_sleeping(self, count: int = 1) -> None:
-        """Returns once at least `count` sleep: how a test waits for a part that does real I/O first."""
+        """Returns once at least `count` tasks sleep: a test waits with it for a part that does real I/O first."""
         if self.sleeping < count:
             reached = asyncio.get_running_loop().create_future()
             self._watchers.append((count, reached))
             await reached
 
     async def settle(self) -> None:
-        """Lets every task run until it waits for something."""
+        """Runs every task until it waits for something."""
         await settle()
 
     async def advance(self, seconds: float) -> None:
-        """Moves time forward, stopping at each deadline on the way to let the sleeper run."""
+        """Moves time forward and stops at each deadline to let the sleeper run."""
         await self.settle()
         target = self._elapsed + seconds
         while self._sleepers and self._sleepers[0][0] <= target:

@@ -1,4 +1,4 @@
-"""Connections of HTTP clients."""
+"""The connection pool of HTTP clients."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 import aiohttp
 
-__all__ = ["Connector"]
-
 
 class Connector(aiohttp.TCPConnector):
-    """Pools connections, and drops one that cannot be used again at once.
+    """A connection pool that aborts a connection at once if it cannot be reused.
 
-    aiohttp says goodbye by TLS and waits up to 30 s for the other side to do the same; nobody waits for that when the
-    session is closed. A watch that was left, or a request that was cancelled, then held its socket longer than its
-    client and, at the end of the event loop, left it to the garbage collection.
+    aiohttp closes TLS and waits up to 30 s for the peer to do the same, but a closed session does not wait for that. An
+    abandoned watch or a cancelled request would then keep its socket longer than its client, and leave it to the garbage
+    collector at the end of the event loop.
     """
 
     def _release(self, key: Any, protocol: Any, *, should_close: bool = False) -> None:

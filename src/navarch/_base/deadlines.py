@@ -1,4 +1,4 @@
-"""A time limit for each of many jobs, at the price of one sleeper for all of them."""
+"""One time limit for many jobs, enforced by a single sleeping task."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from types import TracebackType
 
 from navarch._base.clock import Clock
 
-__all__ = ["CutOffError", "Deadlines"]
+
+class DeadlineExceededError(TimeoutError):
+    """The job exceeded the limit of `Deadlines`; a time limit inside the job raises a plain TimeoutError."""
 
 
-class CutOffError(TimeoutError):
-    """The job took longer than its time limit; not a time limit of its own that it has let pass."""
-
-
-class _Job:
-    """One job of one task. Whoever leaves it late gets a CutOffError instead of the cancellation."""
+class _Deadline:
+    """The deadline of one job of one task. A job that was cut off raises DeadlineExceededError instead of
+    CancelledError.
+    """
 
     __slots__ = ("_deadlines", "_is_cut_off", "_task")
 
@@ -33,7 +33,9 @@ class _Job:
         self._deadlines.end(self)
         # A cancellation from elsewhere that came at the same time takes its course.
         if self._is_cut_off and self._task and self._task.uncancel() == 0 and kind is asyncio.CancelledError:
-            raise CutOffError(f"expected an end within {self._deadlines.seconds:g} s; it was cut off") from error
+            raise DeadlineExceededError(
+                f"expected an end within {self._deadlines.seconds:g} s; it was cut off"
+            ) from error
 
     def cut_off(self) -> None:
         assert self._task is not None
@@ -44,33 +46,33 @@ class _Job:
 
 
 class Deadlines:
-    """Cuts off whatever takes longer than so many seconds: `with deadlines.limit(): await work()`.
+    """Cancels every job that takes longer than so many seconds: `with deadlines.limit(): await work()`.
 
-    Unlike asyncio.timeout it goes by the clock that was handed over. Work that does not let itself be cancelled is
-    cancelled again after as long. Nothing is cut off unless `run` is under way.
+    Unlike asyncio.timeout it uses the injected clock. A job that ignores its cancellation is cancelled again after the
+    same time. Limits are enforced only while `run` is running.
     """
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self.seconds = seconds
         self._clock = clock
-        self._due: dict[_Job, float] = {}  # all limits are alike, so jobs are due in the order in which they began
+        self._due: dict[_Deadline, float] = {}  # all limits are alike, so jobs are due in the order in which they began
         self._begun = asyncio.Event()
 
-    def limit(self) -> _Job:
-        """A context manager for one job of this task; raises CutOffError if the job was cut off."""
-        return _Job(self)
+    def limit(self) -> _Deadline:
+        """Returns a context manager for one job of this task; it raises DeadlineExceededError if the job was cut off."""
+        return _Deadline(self)
 
-    def begin(self, job: _Job) -> None:
-        """The job has its time from now on."""
+    def begin(self, job: _Deadline) -> None:
+        """Starts the deadline."""
         self._due[job] = self._clock.monotonic() + self.seconds
         self._begun.set()
 
-    def end(self, job: _Job) -> None:
-        """The job is over."""
+    def end(self, job: _Deadline) -> None:
+        """Removes the deadline."""
         del self._due[job]
 
     async def run(self) -> None:
-        """Cuts off what is late until it is cancelled."""
+        """Cancels late jobs; only cancellation ends it."""
         while True:
             await self._begun.wait()
             while self._due:

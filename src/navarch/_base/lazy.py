@@ -1,4 +1,4 @@
-"""Packages that offer names of their parts, and import a part when one of its names is first asked for."""
+"""Lazy imports: a package imports a submodule when one of its names is first used."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["names_of_parts"]
 
+def lazy_exports(package: str, parts: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """Returns the `__getattr__` of a package; `parts` maps a submodule to the names that it exports.
 
-def names_of_parts(package: str, parts: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package; `parts` has the names by the module, inside of the package, that defines them.
-
-    Define it where type checkers do not look, and import the names where only they do: then a name that is not there is
-    still found out.
+    Define it outside of `TYPE_CHECKING`, and import the names inside of it: then type checkers still find a name that
+    does not exist.
     """
     modules = {name: f"{package}.{part}" for part, names in parts.items() for name in names}
 

@@ -1,4 +1,4 @@
-"""`Supervisor`: background tasks that are restarted when they fail, and whose state can be asked for."""
+"""`Supervisor`: restarts background tasks that fail, and reports their state."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import Final, Literal, Self
 
 import msgspec
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
 from navarch._base.tasks import cancel_and_wait, is_cancelled
-
-__all__ = ["RESTARTS", "SupervisedTask", "Supervisor", "TaskStatus", "cause_of"]
 
 _log = logging.getLogger("navarch.supervisor")
 
@@ -26,11 +24,11 @@ _RETURNED: Final = "it returned, though it should run until it is cancelled"
 
 State = Literal["running", "failing", "backing off", "stopped"]
 Check = Callable[[], str | None]
-"""None while all is well, else what is wrong."""
+"""Returns None while the task is well, else the problem."""
 
 
 class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a task. `cause` says why it is not `running`; `restarts` counts since the supervisor was made."""
+    """The state of a task. `cause` says why it is not `running`; `restarts` counts since the supervisor was created."""
 
     name: str
     state: State
@@ -39,19 +37,19 @@ class TaskStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_well(self) -> bool:
-        """Whether it works, or was stopped on purpose."""
+        """True if the task runs, or was stopped on purpose."""
         return self.state in {"running", "stopped"}
 
 
 class SupervisedTask:
-    """One task of a `Supervisor`: `start` it in the background, or `supervise` it in the task of the caller."""
+    """One task of a `Supervisor`: `start` it in the background, or `supervise` it in the caller's task."""
 
     def __init__(
         self,
         name: str,
         run: Callable[[], Awaitable[None]],
         clock: Clock,
-        delays: Delays,
+        delays: BackoffDelays,
         *,
         check: Check | None,
         once: bool,
@@ -83,19 +81,19 @@ class SupervisedTask:
         return ("failing", " ".join(fault.split())) if fault else ("running", "")
 
     def start(self) -> Self:
-        """Begins to run it in the background."""
+        """Starts the task in the background."""
         self.is_stopped = False
         self._task = asyncio.create_task(self.supervise(), name=self.name)
         return self
 
     async def stop(self) -> None:
-        """Cancels what `start` began, and returns when it has ended; may be called twice."""
+        """Cancels the task that `start` created, and returns when it has ended; may be called twice."""
         self.is_stopped = True
         if self._task is not None:
             await cancel_and_wait(self._task)
 
     async def supervise(self) -> None:
-        """Runs it, again after each failure, until this is cancelled; for a task that belongs to a TaskGroup."""
+        """Runs the task, again after each failure, until cancelled; for a task that belongs to a TaskGroup."""
         self.is_stopped = False
         try:
             while not await self._has_finished():
@@ -104,7 +102,7 @@ class SupervisedTask:
             self.is_stopped = True
 
     async def _has_finished(self) -> bool:
-        """One run, and the delay after it."""
+        """Runs the task once and waits for the delay after it. Returns True if it is not to run again."""
         began, error = self._clock.monotonic(), None
         self._cause = ""
         try:
@@ -130,10 +128,10 @@ class SupervisedTask:
 
 
 class Supervisor:
-    """Tasks that should never end: one that raises or returns is restarted after a delay, and harms no other.
+    """Runs tasks that should never end: restarts one that raises or returns, after a delay; the others continue.
 
-    Delays grow, and begin anew after a task has run for a minute. Each failure is one line in the log; the traceback is
-    logged at DEBUG.
+    Delays grow, and start again after a task has run for a minute. Each failure is one line in the log; the traceback
+    is logged at DEBUG.
     """
 
     def __init__(self, clock: Clock, rng: random.Random | None = None) -> None:
@@ -150,30 +148,30 @@ class Supervisor:
         once: bool = False,
         backoff: Backoff = RESTARTS,
     ) -> SupervisedTask:
-        """A new task, which is not started yet. `check` says what is wrong while it runs; with `once` it ends when `run`
-        returns. One of the same name that was stopped before is replaced, and its restarts count on.
+        """Returns a new task, not yet started. `check` reports a problem while it runs; with `once` it ends when `run`
+        returns. It replaces a stopped task of the same name and continues its count of restarts.
         """
         before = self._tasks.get(name)
         assert before is None or before.is_stopped, f"expected one task {name!r}, got a second"
-        restarts, delays = before.restarts if before is not None else 0, Delays(backoff, self._rng)
+        restarts, delays = before.restarts if before is not None else 0, BackoffDelays(backoff, self._rng)
         made = SupervisedTask(name, run, self._clock, delays, check=check, once=once, restarts=restarts)
         self._tasks[name] = made
         return made
 
     def statuses(self) -> list[TaskStatus]:
-        """Every task, in the order in which they were made."""
+        """Returns the status of every task, in the order of their creation."""
         return [task.status for task in self._tasks.values()]
 
     async def stop(self) -> None:
-        """Stops every task that was started, the last one first."""
+        """Stops every started task, the last one first."""
         for task in reversed(tuple(self._tasks.values())):
             await task.stop()
 
 
 def cause_of(error: BaseException) -> str:
-    """Returns one line that says what was raised, and where if that is a fault of the program.
+    """Returns one line that names the error, and its place in the code unless it is an OSError or Navarch's own.
 
-    Of a group of errors it is the first one's.
+    Of an exception group it takes the first error.
 
     >>> cause_of(ExceptionGroup("", [OSError("no space")]))
     'OSError: no space'
@@ -189,6 +187,6 @@ def cause_of(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The line of code that raised it."""
+    """Returns the file and line that raised the error."""
     frames = traceback.extract_tb(error.__traceback__, limit=-1)
     return "".join(f" ({frame.filename.rpartition('/')[2]}:{frame.lineno})" for frame in frames)

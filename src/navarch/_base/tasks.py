@@ -1,21 +1,111 @@
-"""Tasks that do not outlive the code that started them."""
+"""Tasks that do not outlive their owner: cancellation, time limits, task sets."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from navarch._base.clock import Clock
+
+
+class Waiters:
+    """Tasks that wait, woken in the order in which they came.
+
+    A wake-up is only a hint: check the condition again, and wait again if it does not hold. No hint is lost: one that
+    reaches a waiter which is cancelled at the same moment goes to the next.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def wait(self) -> None:
+        """Returns when woken. Cancellation removes the waiter."""
+        hint = asyncio.get_running_loop().create_future()
+        self._waiting.append(hint)
+        try:
+            await hint
+        except asyncio.CancelledError:
+            if not hint.cancelled():
+                self.wake_one()
+            elif hint in self._waiting:  # it may have been passed over since
+                self._waiting.remove(hint)
+            raise
+
+    def wake_one(self) -> None:
+        """Wakes the task that has waited longest, if there is one."""
+        while self._waiting:
+            hint = self._waiting.popleft()
+            if not hint.done():
+                hint.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        """Wakes every task that waits now."""
+        while self._waiting:
+            self.wake_one()
+
 
 T = TypeVar("T")
 
 
-async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
-    """Cancels the tasks and returns when they have ended; what they raise on the way out is dropped.
+async def gather_all(work: Sequence[Callable[[], Awaitable[T]]], *, at_once: int) -> list[T]:
+    """Runs the work concurrently, at most `at_once` at a time, and returns the results in order.
 
-    If the caller itself is cancelled meanwhile, it is not held up: the tasks have already been told.
+    A failure does not cancel the rest; at the end the first error is raised, and its text has the others too.
+    Cancellation ends everything.
+    """
+    turn = asyncio.Semaphore(at_once)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_outcome(turn, each)) for each in work]
+    outcomes = [task.result() for task in tasks]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
+    if failures:
+        raise _first_with_all(failures, len(work))
+    return [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+
+
+async def _outcome(turn: asyncio.Semaphore, work: Callable[[], Awaitable[T]]) -> T | Exception:
+    async with turn:
+        try:
+            return await work()
+        except Exception as error:  # noqa: BLE001 - it is raised when the others have ended
+            return error
+
+
+def _first_with_all(failures: list[Exception], count: int) -> Exception:
+    first, *others = failures
+    if others:
+        rest = "; ".join(str(error) for error in others)
+        first.args = (f"{first} (and {len(others)} more of {count} failed: {rest})",)
+    return first
+
+
+class AsyncCloseable(ABC):
+    """An `async with` block closes it at its end."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Closes everything that is open."""
+
+
+async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
+    """Cancels the tasks and returns when they have ended; errors that they raise are dropped.
+
+    If the caller is cancelled meanwhile, it does not wait: the tasks have been cancelled already.
     """
     for task in tasks:
         task.cancel()
@@ -27,18 +117,18 @@ async def cancel_and_wait(*tasks: asyncio.Task[Any]) -> None:
 
 
 def is_cancelled() -> bool:
-    """Whether the running task was told to end. A CancelledError alone does not say so: code within may raise one, for
-    example by awaiting something else that was cancelled; or it may have kept the error to itself.
+    """Returns True if the running task was cancelled. A CancelledError alone does not prove it: code within may raise
+    one, for example by awaiting another task that was cancelled, or may have swallowed it.
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def acquire(work: Coroutine[Any, Any, T], release: Callable[[T], Awaitable[None]]) -> T:
-    """The result of `work`, for work that makes something which must be given back and is soon done.
+    """Returns the result of `work`, which opens a resource and ends soon.
 
-    It is not interrupted: if the caller is cancelled meanwhile, the result goes to `release`, and then the
-    cancellation takes its course.
+    A cancellation of the caller does not interrupt `work`: its result goes to `release`, and then the cancellation
+    continues.
     """
     task = asyncio.create_task(work)
     try:
@@ -51,7 +141,9 @@ async def acquire(work: Coroutine[Any, Any, T], release: Callable[[T], Awaitable
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, for a thread that goes on whoever is cancelled: a cancellation takes its course once it ended."""
+    """Returns the result of `work`, which runs in a thread: a cancellation of the caller continues once `work` has
+    ended.
+    """
     task = asyncio.create_task(work)
     try:
         return await asyncio.shield(task)
@@ -63,10 +155,9 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-    """The result of `work`, or TimeoutError once the clock says that the time is up.
+    """Returns the result of `work`. Raises TimeoutError once the clock has passed so many seconds.
 
-    Unlike asyncio.timeout it goes by the clock that was handed over. Work that is too late has been cancelled,
-    and has ended, before this returns.
+    Unlike asyncio.timeout it uses the injected clock. Late work has been cancelled, and has ended, before this returns.
     """
     task = asyncio.create_task(work)
     alarm = asyncio.create_task(clock.sleep(seconds))
@@ -80,9 +171,9 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
 
 
 async def unless(stop: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]) -> T | None:
-    """The result of `work`, or None if `stop` ends first; what either raises is raised.
+    """Returns the result of `work`, or None if `stop` ends first; raises the error of either.
 
-    Whichever is left has been cancelled, and has ended, before this returns.
+    The other one has been cancelled, and has ended, before this returns.
     """
     task = asyncio.create_task(work)
     end = asyncio.create_task(stop)
@@ -98,9 +189,9 @@ async def unless(stop: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]
 
 @asynccontextmanager
 async def one_ahead(ask: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[Callable[[], Awaitable[T]]]:
-    """What `ask` gives, one after the other: the next is asked for while the caller is busy with the last.
+    """Prefetches: yields a function that returns the results of `ask` in turn, while the next `ask` is already running.
 
-    What was asked for and is not wanted any more is cancelled at the end of the block.
+    A pending `ask` is cancelled at the end of the block.
     """
     coming = asyncio.create_task(ask())
 
@@ -115,3 +206,32 @@ async def one_ahead(ask: Callable[[], Coroutine[Any, Any, T]]) -> AsyncIterator[
         yield following
     finally:
         await cancel_and_wait(coming)
+
+
+_log = logging.getLogger("navarch.background")
+
+
+class TaskSet:
+    """The tasks of one owner that starts and ends in different tasks, as fixtures of tests do; elsewhere use a
+    TaskGroup.
+
+    A task that fails is logged, and the others continue.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Starts a task."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def stop(self) -> None:
+        """Cancels the running tasks and returns when they have ended."""
+        await cancel_and_wait(*self._tasks)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("%s failed", task.get_name(), exc_info=error)

@@ -1,4 +1,4 @@
-"""Threads for functions that block."""
+"""A thread pool for blocking functions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-__all__ = ["ThreadPool"]
-
 T = TypeVar("T")
 
 
-class _Call(Generic[T]):
+class _WorkItem(Generic[T]):
     def __init__(self, function: Callable[[], T]) -> None:
         self.function = function
         self.future: Future[T] = Future()
@@ -28,20 +26,20 @@ class _Call(Generic[T]):
 
 
 class ThreadPool:
-    """So many threads and no more, made as they are needed.
+    """A pool of at most `count` daemon threads, created on demand.
 
-    Unlike the standard library's, they do not keep the program from ending: a function that never returns would.
+    Unlike the standard library's pool, a function that never returns does not keep the program from ending.
     """
 
     def __init__(self, name: str, count: int) -> None:
         self._name = name
         self._count = count
-        self._calls: SimpleQueue[_Call[Any] | None] = SimpleQueue()
+        self._calls: SimpleQueue[_WorkItem[Any] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     def submit(self, function: Callable[[], T]) -> Future[T]:
-        """Calls the function in the next free thread; a call that has not begun can be cancelled."""
-        call = _Call(function)
+        """Runs the function in the next free thread; a call that has not started can be cancelled."""
+        call = _WorkItem(function)
         self._calls.put(call)
         if len(self._threads) < self._count:
             thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
@@ -50,7 +48,7 @@ class ThreadPool:
         return call.future
 
     def close(self) -> None:
-        """Each thread ends when all that was submitted has; returns at once."""
+        """Ends each thread once all submitted calls have run; returns at once."""
         for _ in self._threads:
             self._calls.put(None)
         self._threads = []

@@ -1,11 +1,9 @@
-"""Kinds as Python types: pure data, no input or output."""
+"""Kubernetes kinds as Python types: pure data, no I/O."""
 
 from navarch.api.codec import WireValue, decode, encode, from_builtins, to_builtins
 from navarch.api.duration import Duration
-from navarch.api.dynamic import Dynamic
 from navarch.api.json_patch import apply_json_patch, create_json_patch
-from navarch.api.key import Key
-from navarch.api.kind import Kind
+from navarch.api.kind import Dynamic, Key, Kind
 from navarch.api.markers import (
     Atomic,
     Column,
@@ -39,7 +37,7 @@ from navarch.api.quantity import Quantity
 from navarch.api.resource import Object, Resource
 from navarch.api.selectors import Fields, Labels
 from navarch.api.times import MicroTime, format_time, parse_time, truncate_to_seconds
-from navarch.api.unknown import full_wire
+from navarch.api.unknown_fields import full_wire
 
 __all__ = [
     "Atomic",

@@ -1,8 +1,8 @@
-"""Objects to bytes and back.
+"""Encodes objects to JSON and decodes them.
 
-Types that JSON does not know (quantities, durations, micro times) speak for themselves through `from_wire` and
-`to_wire`. Decoding is as lenient as Kubernetes is: a null or missing value of a required field is its zero value,
-because that is what a Go server means by it.
+Types that JSON lacks (quantities, durations, micro times) convert themselves through `from_wire` and `to_wire`.
+Decoding is as lenient as Kubernetes: a null or missing required field gets its zero value, because a Go server means
+that by it.
 """
 
 from __future__ import annotations
@@ -16,25 +16,23 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 import msgspec
 
 from navarch.api.model import undefined
-from navarch.api.shape import Shape, shape_of
+from navarch.api.shape import ModelShape, shape_of
 from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
-
-__all__ = ["WireValue", "decode", "encode", "from_builtins", "to_builtins"]
 
 T = TypeVar("T")
 
 
 @runtime_checkable
 class WireValue(Protocol):
-    """A value with a wire form of its own."""
+    """A value that defines its own JSON form."""
 
     @classmethod
     def from_wire(cls, value: object) -> Self:
-        """The value from its JSON form; raises `InvalidValueError`."""
+        """Returns the value of a JSON form. Raises `InvalidValueError`."""
         ...
 
     def to_wire(self) -> str | int:
-        """The JSON form."""
+        """Returns the JSON form."""
         ...
 
 
@@ -64,8 +62,8 @@ _orderly_encoder = msgspec.json.Encoder(enc_hook=_enc_hook, order="deterministic
 
 @cache
 def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
-    """Made once for each type: only here are its annotations looked at. Two threads that look at the same classes at the
-    same time crash msgspec.
+    """Returns the decoder of a type, which is created once. The lock is needed: two threads that inspect the same
+    classes at the same time crash msgspec.
     """
     try:
         with _looking:
@@ -76,9 +74,9 @@ def _decoder(expected: Hashable) -> msgspec.json.Decoder[Any]:
 
 
 def encode(value: Any) -> bytes:
-    """`value` as JSON; fields that are unset are left out.
+    """Returns `value` as JSON without unset fields.
 
-    Raises `InvalidValueError` naming the place of what JSON cannot hold.
+    Raises `InvalidValueError` with the path of a value that JSON cannot hold.
     """
     return _encoded(value, _encoder)
 
@@ -93,7 +91,7 @@ def _encoded(value: Any, encoder: msgspec.json.Encoder) -> bytes:
 
 
 def _unfit(value: Any, path: str) -> str:
-    """The place of what cannot be encoded: looked for only when it is known to be there."""
+    """Returns the path of the value that cannot be encoded; called only once encoding has failed."""
     for step, inner in _inside(value):
         try:
             _encoder.encode(inner)
@@ -117,7 +115,7 @@ def _inside(value: Any) -> Iterable[tuple[str, Any]]:
 
 
 def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
-    """`data` as an `expected`. Raises `DecodeError` naming the field.
+    """Decodes `data` as `expected`. Raises `DecodeError` with the path of the field.
 
     >>> decode(dict, b'{"a": 1}')
     {'a': 1}
@@ -131,9 +129,9 @@ def decode(expected: type[T], data: bytes | msgspec.Raw) -> T:
 
 
 def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw) -> T:
-    """Once more with Go's zero values for what is null or missing; what is wrong then is wrong indeed.
+    """Decodes again with Go's zero values in place of null and missing fields; an error that remains is raised.
 
-    By way of bytes: what a model keeps raw can only be had from those.
+    Goes through bytes: msgspec takes a model's raw fields from nothing else.
     """
     shape = shape_of(cast(Hashable, expected))
     try:
@@ -146,8 +144,8 @@ def _decode_leniently(expected: type[T], data: bytes | msgspec.Raw) -> T:
         raise DecodeError(f"expected {_name(expected)}{_identity(filled)}: {_fault(str(error), shape)}") from None
 
 
-def _fault(text: str, shape: Shape) -> str:
-    """What msgspec says; about a value that is none of those allowed, with those."""
+def _fault(text: str, shape: ModelShape) -> str:
+    """Returns msgspec's message; for a value outside of an enum it adds the allowed values."""
     found = _NOT_ALLOWED.fullmatch(text)
     if found is None or not (choices := shape.at(found["path"]).choices):
         return text
@@ -160,10 +158,10 @@ def _fault(text: str, shape: Shape) -> str:
 
 
 def to_builtins(value: Any) -> Any:
-    """`value` as the dicts, lists and scalars that JSON makes of it, in the wire's names.
+    """Returns `value` as the dicts, lists and scalars of its JSON form, with wire names.
 
-    Sets and maps come sorted, as Go writes them, so that equal values look alike. By way of JSON, since msgspec's own
-    function leaves tuples behind and is not faster.
+    Sets and maps are sorted, as Go writes them, so equal values have equal results. Goes through JSON: msgspec's own
+    function returns tuples and is not faster.
 
     >>> to_builtins({"zones": {"b", "a"}, "ports": (80, 443)})
     {'ports': [80, 443], 'zones': ['a', 'b']}
@@ -172,13 +170,13 @@ def to_builtins(value: Any) -> Any:
 
 
 def from_builtins(expected: type[T], value: Any) -> T:
-    """The reverse of `to_builtins`; raises `msgspec.ValidationError`."""
+    """Reverses `to_builtins`. Raises `msgspec.ValidationError`."""
     _decoder(cast(Hashable, expected))
     return msgspec.convert(value, expected, dec_hook=_dec_hook)
 
 
 def _malformed(expected: Any, data: bytes | msgspec.Raw, fault: Exception) -> MalformedJsonError:
-    """Raised `from None`: an error about text keeps the text, which may be a secret."""
+    """Returns the error, to be raised `from None`: the original error holds the text, which may be a secret."""
     return MalformedJsonError(f"expected JSON of {_name(expected)}, got {_glimpse(data)}: {fault}")
 
 
@@ -194,6 +192,6 @@ def _identity(value: Any) -> str:
 
 
 def _glimpse(data: bytes | msgspec.Raw) -> str:
-    """How much there is, not what it is: the body of a Secret must not reach a log."""
+    """Returns the size of the data and not its content: the body of a Secret must not reach a log."""
     size = len(bytes(data))
     return f"{size} bytes" if size else "nothing"

@@ -1,4 +1,4 @@
-"""What the class keywords of a kind say: which there are, which have to be given, which a second version inherits."""
+"""The class keywords of a kind: their names, which are required, and which a second version inherits."""
 
 from __future__ import annotations
 
@@ -12,21 +12,9 @@ from navarch.api.markers import Column, Scale
 from navarch.api.model import checked_tuple
 from navarch.errors import DefinitionError
 
-__all__ = [
-    "OF_MODEL",
-    "Declaration",
-    "declaration_of",
-    "given",
-    "kind_of",
-    "refuse_other_types",
-    "refuse_unknown",
-    "refuse_without_version",
-    "with_inherited",
-]
-
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What a class says about its kind that only a CRD needs; the class keywords of `Object` in one place."""
+    """The class keywords of `Object` that only a CRD needs."""
 
     singular: str = ""
     short_names: tuple[str, ...] = ()
@@ -56,12 +44,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def given(keywords: dict[str, Any]) -> dict[str, Any]:
-    """The keywords that say something: for those of the kind None is the same as leaving them out."""
+    """Returns the keywords that are set; for those of the kind None means unset."""
     return {keyword: value for keyword, value in keywords.items() if value is not None or keyword not in _OF_KIND}
 
 
 def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
-    """A typo must not be swallowed."""
+    """Raises `DefinitionError` for an unknown keyword, such as a typo."""
     known = sorted((*_OF_KIND, *OF_MODEL, *_OF_DECLARATION))
     unknown = sorted(keywords.keys() - set(known))
     if unknown:
@@ -72,7 +60,7 @@ def refuse_unknown(name: str, keywords: dict[str, Any]) -> None:
 
 
 def refuse_other_types(name: str, keywords: dict[str, Any]) -> None:
-    """`namespaced="false"` would be true."""
+    """Raises `DefinitionError` for a keyword of the wrong type: `namespaced="false"` would be true."""
     for keyword, expected in _TYPES.items():
         value = keywords.get(keyword, msgspec.UNSET)
         if value is not msgspec.UNSET and not isinstance(value, expected):
@@ -90,13 +78,15 @@ def _hint(keyword: str, known: list[str]) -> str:
 
 
 def refuse_without_version(name: str, keywords: dict[str, Any]) -> None:
-    """A class without a version is no kind, so what it says about one would be lost."""
+    """Raises `DefinitionError` for keywords of a kind on a class without a version, which declares no kind."""
     if keywords:
         raise DefinitionError(f'class {name}: expected version= beside {", ".join(keywords)}=; add version="v1alpha1"')
 
 
 def with_inherited(bases: tuple[type, ...], keywords: dict[str, Any]) -> dict[str, Any]:
-    """The keywords, with all that another version of a base's kind need not say again. Another kind inherits nothing."""
+    """Returns the keywords together with those that another version of the same kind inherits. Another kind inherits
+    nothing.
+    """
     base: Any = next((base for base in bases if hasattr(base, "__declaration__")), None)
     if base is None:
         return keywords
@@ -108,7 +98,7 @@ def with_inherited(bases: tuple[type, ...], keywords: dict[str, Any]) -> dict[st
 
 
 def kind_of(name: str, keywords: dict[str, Any], *, custom: bool) -> Kind:
-    """The kind that the keywords declare; `custom` kinds have to be in a group of their own."""
+    """Returns the kind that the keywords declare; `custom` kinds need a group of their own."""
     group, kind = keywords.get("group"), keywords.get("kind") or name
     if group is None or (custom and not group):
         raise DefinitionError(
@@ -126,7 +116,7 @@ def kind_of(name: str, keywords: dict[str, Any], *, custom: bool) -> Kind:
 
 
 def declaration_of(name: str, kind: Kind, keywords: dict[str, Any]) -> Declaration:
-    """The rest of the keywords."""
+    """Returns the other keywords as a `Declaration`."""
     for keyword, expected in _LISTS:
         checked_tuple(keyword, keywords.get(keyword, ()), expected, name)
     declared = {keyword: keywords[keyword] for keyword in _OF_DECLARATION if keyword in keywords}

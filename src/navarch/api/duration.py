@@ -1,4 +1,4 @@
-"""Spans of time as Go writes them: metav1.Duration."""
+"""Durations as Go writes them: metav1.Duration."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def _too_long(got: object) -> InvalidValueError:
 
 @total_ordering
 class Duration:
-    """An exact, immutable span of time: `Duration("1h30m")`, `Duration(timedelta(minutes=90))`.
+    """An exact, immutable duration: `Duration("1h30m")`, `Duration(timedelta(minutes=90))`.
 
-    Counted in nanoseconds in 64 bits, about 292 years either way. Raises InvalidValueError for a text that is no
-    duration, and where a result would not fit.
+    Holds nanoseconds in 64 bits, about 292 years either way. Raises InvalidValueError for text that is no duration, and
+    for a result that does not fit.
 
     >>> Duration("90m"), Duration("1.5h") == Duration("90m"), Duration("1m") * 2
     (Duration('1h30m0s'), True, Duration('2m0s'))
@@ -64,7 +64,7 @@ class Duration:
 
     @classmethod
     def of_nanoseconds(cls, count: int) -> Self:
-        """The span of so many nanoseconds.
+        """Returns the duration of so many nanoseconds.
 
         >>> Duration.of_nanoseconds(1_500_000)
         Duration('1.5ms')
@@ -75,7 +75,7 @@ class Duration:
 
     @classmethod
     def from_wire(cls, value: object) -> Self:
-        """The duration that JSON carries as a string; a number is refused, as the API server does.
+        """Returns the duration that a JSON string holds; raises for a number, as the API server does.
 
         >>> Duration.from_wire("60s")
         Duration('1m0s')
@@ -85,7 +85,7 @@ class Duration:
         return cls(value)
 
     def to_wire(self) -> str:
-        """The form Go prints.
+        """Returns the text that Go prints.
 
         >>> Duration("1h").to_wire()
         '1h0m0s'
@@ -94,7 +94,7 @@ class Duration:
 
     @property
     def nanoseconds(self) -> int:
-        """The whole span in nanoseconds.
+        """The duration in nanoseconds.
 
         >>> Duration("1us").nanoseconds
         1000
@@ -103,7 +103,7 @@ class Duration:
 
     @property
     def timedelta(self) -> timedelta:
-        """The same span for datetime arithmetic; what is finer than a microsecond is cut off.
+        """The duration for datetime arithmetic, truncated to microseconds.
 
         >>> Duration("-1.0000019s").timedelta.total_seconds()
         -1.000001
@@ -112,7 +112,7 @@ class Duration:
         return timedelta(microseconds=microseconds if self._nanoseconds > 0 else -microseconds)
 
     def total_seconds(self) -> float:
-        """The span in seconds, as near as a float comes.
+        """Returns the duration in seconds, as the nearest float.
 
         >>> Duration("1.5s").total_seconds()
         1.5
@@ -205,7 +205,7 @@ def _parse(text: str) -> int:
 
 
 def _term(term: re.Match[str], text: str) -> int:
-    """The nanoseconds of one number with its unit."""
+    """Returns the nanoseconds of one number with its unit."""
     whole, fraction, unit = term.group(1), term.group(2) or "", _UNITS.get(term.group(3))
     if unit is None or not (whole or fraction):
         raise _invalid(text)
@@ -215,7 +215,7 @@ def _term(term: re.Match[str], text: str) -> int:
 
 
 def _fraction(digits: str, unit: int) -> int:
-    """In floating point and cut off, digits beyond 64 bits ignored: so the last nanosecond is that of Go."""
+    """Computes in floating point, truncates, and ignores digits beyond 64 bits: so the last nanosecond equals Go's."""
     numerator, scale = 0, 1.0
     for digit in digits:
         longer = numerator * 10 + int(digit)

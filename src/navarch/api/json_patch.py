@@ -1,9 +1,9 @@
-"""JSON patches (RFC 6902): the difference between two documents as operations, and their application.
+"""JSON patches (RFC 6902): computes the operations between two documents, and applies operations.
 
-Operations are applied as the API server applies them. It departs from the RFC here: an index may count from the end
-(-1), `replace` of a member that is not there adds it, `test` for null also holds where nothing is, `copy` from a
-member that is not there gives null, a missing `value` is null, and only `replace` and `test` reach the whole document.
-Two numbers are the same only if they are of the same type: 1, 1.0 and true are three values.
+Operations are applied as the API server applies them. It departs from the RFC: an index may count from the end (-1),
+`replace` of a missing member adds it, `test` for null also passes for a missing member, `copy` from a missing member
+gives null, a missing `value` is null, and only `replace` and `test` reach the whole document. Two numbers are equal
+only if they have the same type: 1, 1.0 and true are three values.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _IDENTIFYING_MEMBERS: Final = ("name", "key", "type", "id")
 
 
 def create_json_patch(before: Json, after: Json) -> list[dict[str, Json]]:
-    """The operations that make `after` out of `before`: few, and as deep inside as they can be.
+    """Returns few operations, as deep as possible, that turn `before` into `after`.
 
-    Elements of lists that stayed are left alone, and objects are followed through lists by their name.
+    Unchanged elements of lists are left alone, and objects are matched inside lists by their name.
 
     >>> create_json_patch({"ports": [80, 443], "old": 1}, {"ports": [80, 8080, 443]})
     [{'op': 'remove', 'path': '/old'}, {'op': 'add', 'path': '/ports/1', 'value': 8080}]
@@ -41,11 +41,11 @@ def create_json_patch(before: Json, after: Json) -> list[dict[str, Json]]:
 def apply_json_patch(
     patch: Sequence[Json], document: Json, *, charge_copy: Callable[[int], None] | None = None
 ) -> Json:
-    """The document after the operations, one after the other; neither argument is changed.
+    """Returns the document after the operations, applied in order; changes neither argument.
 
-    Raises PatchError, with the number of the operation, where one does not fit. `charge_copy` is called before each
-    `copy` with the size in JSON of what is copied, and may raise PatchError: a document that is copied into itself
-    doubles with every operation.
+    Raises PatchError with the number of the operation that failed. `charge_copy` is called before each `copy` with the
+    size in JSON of the copied value, and may raise PatchError: a document that is copied into itself doubles with every
+    operation.
 
     >>> apply_json_patch([{"op": "add", "path": "/spec/replicas", "value": 3}], {"spec": {}})
     {'spec': {'replicas': 3}}
@@ -63,7 +63,7 @@ def apply_json_patch(
 
 
 def parse_pointer(pointer: str) -> list[str]:
-    """The member names and indices that a JSON pointer (RFC 6901) names, unescaped.
+    """Returns the unescaped member names and indices of a JSON pointer (RFC 6901).
 
     >>> parse_pointer("/metadata/annotations/example.com~1owner")
     ['metadata', 'annotations', 'example.com/owner']
@@ -74,7 +74,7 @@ def parse_pointer(pointer: str) -> list[str]:
 
 
 def join_pointer(*parts: str | int) -> str:
-    """The JSON pointer to a member or element, its parts escaped.
+    """Returns the JSON pointer to a member or element, with its parts escaped.
 
     >>> join_pointer("metadata", "annotations", "example.com/owner")
     '/metadata/annotations/example.com~1owner'
@@ -83,7 +83,7 @@ def join_pointer(*parts: str | int) -> str:
 
 
 def same_json(left: Json, right: Json) -> bool:
-    """Whether two values are the same in JSON, where Python's `==` confuses 1, 1.0 and True.
+    """Returns True if two values are equal in JSON; Python's `==` confuses 1, 1.0 and True.
 
     >>> same_json({"a": [1]}, {"a": [1]}), same_json(1, 1.0), same_json(1, True)
     (True, False, False)
@@ -98,7 +98,7 @@ def same_json(left: Json, right: Json) -> bool:
 
 
 def copy_json(value: Json) -> Json:
-    """A copy that shares no object and no list with the value.
+    """Returns a deep copy of the objects and lists.
 
     >>> original = {"a": [1]}
     >>> copy_json(original)["a"] is original["a"]
@@ -155,7 +155,7 @@ _Side: TypeAlias = tuple[Json] | tuple[()]
 
 
 def _aligned(before: list[Json], after: list[Json]) -> list[tuple[_Side, _Side]]:
-    """Which element became which: both sides, or one of them empty for what came or went."""
+    """Pairs old elements with new ones; one side is empty for an added or removed element."""
     old_names, new_names = list(map(_identity, before)), list(map(_identity, after))
     start = _common(old_names, new_names)
     end = _common(old_names[start:][::-1], new_names[start:][::-1])
@@ -171,7 +171,7 @@ def _aligned(before: list[Json], after: list[Json]) -> list[tuple[_Side, _Side]]
 
 
 def _common(left: list[object], right: list[object]) -> int:
-    """How many elements are the same from the front."""
+    """Returns the number of equal elements from the front."""
     return next(
         (index for index, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
     )
@@ -182,7 +182,7 @@ def _pairs(old: list[Json], new: list[Json]) -> list[tuple[_Side, _Side]]:
 
 
 def _is_same_element(old: _Side, new: _Side) -> bool:
-    """Whether one is the other, changed: the same identity, or containers that have none."""
+    """Returns True if one element is a changed form of the other: equal identity, or containers without one."""
     if not (old and new):
         return False
     both_lists = isinstance(old[0], list) and isinstance(new[0], list)
@@ -205,7 +205,7 @@ def _name(element: dict[str, Json]) -> tuple[str, str] | None:
 
 
 class _Patched:
-    """A document of its own, changed in place."""
+    """A private copy of the document, changed in place."""
 
     def __init__(self, root: Json, charge_copy: Callable[[int], None] | None) -> None:
         self.root = root
@@ -281,7 +281,7 @@ class _Patched:
             container.insert(_within(key, len(container) + 1), value)
 
     def _find(self, pointer: str) -> tuple[dict[str, Json] | list[Json], str]:
-        """The object or list that a pointer leads into, and the last part."""
+        """Returns the object or list that a pointer leads into, and the last part."""
         parts = parse_pointer(pointer)
         if not parts:
             raise PatchError("expected a path into the document, got the whole document; use replace for that")
@@ -307,7 +307,7 @@ def _existing(elements: list[Json], key: str) -> int:
 
 
 def _within(key: str, size: int) -> int:
-    """The index that a part of a pointer means; below zero it counts from the end."""
+    """Returns the index that a part of a pointer names; a negative one counts from the end."""
     index = int(key) if _INDEX.fullmatch(key) else None
     if index is None or not -size <= index < size:
         raise PatchError(f"expected an index into a list with room for {size}, got {key!r}")
@@ -315,7 +315,7 @@ def _within(key: str, size: int) -> int:
 
 
 def _shown(value: Json) -> str:
-    """Only the kind of a container: what is inside may be secret, and is long."""
+    """Returns the type of a container instead of its content, which may be secret and long."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

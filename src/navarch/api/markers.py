@@ -1,33 +1,60 @@
-"""What a field or class says about its schema, beyond its Python type.
+"""Markers: the schema of a field or class beyond its Python type.
 
-Markers go into `Annotated[...]` beside the type they describe; rules, columns and the one-of groups may also be
-given to the class. They are data: `navarch.schema` turns them into a CRD. Decoding does not look at them, so an
-object that was stored before a rule was tightened can still be read.
+Markers go into `Annotated[...]` beside the type they describe; rules, columns and one-of groups may also be class
+keywords. They are data: `navarch.schema` turns them into a CRD. Decoding ignores them, so objects that were stored
+before a rule was tightened can still be read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-__all__ = [
-    "Atomic",
-    "Column",
-    "Embedded",
-    "Immutable",
-    "IntOrString",
-    "ListMap",
-    "ListSet",
-    "Meta",
-    "OneOf",
-    "Preserve",
-    "RawSchema",
-    "Rule",
-    "Scale",
-    "Selectable",
-]
+MASK = "***"
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # kubectl keeps the whole object there
+
+
+def masked_repr(struct: Any) -> str:
+    """The `__repr__` of a model with `sensitive=` fields."""
+    return msgspec.Struct.__repr__(_masked(struct))
+
+
+def masked_rich_repr(struct: Any) -> Any:
+    """The `__rich_repr__` of a model with `sensitive=` fields."""
+    return msgspec.Struct.__rich_repr__(_masked(struct))
+
+
+def masked_json(wire: dict[str, Any], fields: Iterable[str]) -> dict[str, Any]:
+    """Returns an object, in wire names, with the values of these fields masked."""
+    hidden = {field: _hidden(wire[field]) for field in fields if field in wire}
+    metadata = wire.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("annotations"), dict):
+        hidden["metadata"] = metadata | {"annotations": _without_last_applied(metadata["annotations"])}
+    return wire | hidden
+
+
+def _masked(struct: Any) -> Any:
+    hidden = {field: _hidden(getattr(struct, field)) for field in type(struct).__sensitive__}
+    metadata: Any = getattr(struct, "metadata", None)
+    if getattr(metadata, "annotations", None):
+        annotations = _without_last_applied(metadata.annotations)
+        hidden["metadata"] = msgspec.structs.replace(metadata, annotations=annotations)
+    return msgspec.structs.replace(struct, **hidden)
+
+
+def _hidden(value: Any) -> Any:
+    """Masks values; the keys of a map and emptiness stay visible."""
+    if isinstance(value, dict):
+        return dict.fromkeys(value, MASK)
+    return MASK if value else value
+
+
+def _without_last_applied(annotations: dict[str, str]) -> dict[str, str]:
+    return annotations | {_LAST_APPLIED: MASK} if _LAST_APPLIED in annotations else annotations
+
 
 RuleReason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
 ColumnType = Literal["string", "integer", "number", "boolean", "date"]
@@ -39,15 +66,14 @@ class _Unset:
 
 
 NO_EXAMPLE = _Unset()
-"""Tells "no example" from an example that is None."""
+"""Distinguishes a missing example from the example None."""
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """Validation keywords and documentation of one value.
 
     `min_length` and `max_length` bound strings, lists and maps alike. `description` replaces the docstring and
-    `description_limit` cuts it to that many characters (0 leaves it out). `nullable` lets the value be an explicit
-    null on the wire.
+    `description_limit` cuts it to that many characters (0 removes it). `nullable` permits an explicit null on the wire.
     """
 
     ge: float | None = None
@@ -69,7 +95,7 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CEL rule; `self` is the value that it is attached to. It goes on a field, or on a class with `rules=`.
+    """A CEL rule; `self` is the value of the field, or of the class with `rules=`.
 
     >>> Rule("self.min <= self.max", message="min must not exceed max").expression
     'self.min <= self.max'
@@ -85,14 +111,14 @@ class Rule:
 
 
 class Immutable(msgspec.Struct, frozen=True):
-    """The value may be set once and never changed; it may not be removed either."""
+    """A value that is set once: no update may change or remove it."""
 
     message: str = "is immutable"
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class ListMap:
-    """A list whose items are told apart by these keys; server-side apply merges it item by item.
+    """A list whose items are identified by these keys; server-side apply merges it item by item.
 
     >>> ListMap("name", "protocol").keys
     ('name', 'protocol')
@@ -109,19 +135,19 @@ class ListSet(msgspec.Struct, frozen=True):
 
 
 class Atomic(msgspec.Struct, frozen=True):
-    """A list, map or struct that has one owner and is replaced as a whole."""
+    """A list, map or struct with one owner, replaced as a whole."""
 
 
 class Preserve(msgspec.Struct, frozen=True):
-    """Fields the schema does not name are kept by the server instead of being pruned."""
+    """The server keeps fields that the schema does not name, instead of pruning them."""
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """The value is a whole Kubernetes object: apiVersion, kind and metadata are required and validated."""
+    """A whole Kubernetes object: apiVersion, kind and metadata are required and validated."""
 
 
 class RawSchema(msgspec.Struct, frozen=True):
-    """The schema of the value, written by hand; nothing is derived from the type. `schema` is OpenAPI v3 as a mapping."""
+    """A hand-written schema of the value, which replaces that of the type. `schema` is OpenAPI v3 as a mapping."""
 
     schema: dict[str, Any]
 
@@ -146,11 +172,11 @@ class Column:
 
 
 class Selectable(msgspec.Struct, frozen=True):
-    """The field can be used in a field selector."""
+    """Field selectors can select by this field."""
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """The scale subresource: where replicas are asked for, where they are counted, where the pod selector is."""
+    """The scale subresource: the paths of the wanted replicas, of the observed replicas, and of the pod selector."""
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
@@ -159,9 +185,9 @@ class Scale(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, init=False)
 class OneOf:
-    """A group of fields of a class of which some may be set; given with `one_of=`.
+    """A group of fields of a class of which one may be set; a class has it in `one_of=`.
 
-    `require` says how many: "exactly" one, "at most" one, "at least" one.
+    `require` is "exactly", "at most" or "at least" one.
     """
 
     fields: tuple[str, ...]
@@ -173,7 +199,7 @@ class OneOf:
 
 
 class IntOrStringMarker(msgspec.Struct, frozen=True):
-    """Stands behind `IntOrString`: the value is an integer or a string (a port by number or by name)."""
+    """The marker behind `IntOrString`: an integer or a string (a port by number or by name)."""
 
 
 IntOrString = Annotated[int | str, IntOrStringMarker()]

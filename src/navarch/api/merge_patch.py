@@ -1,18 +1,53 @@
-"""JSON merge patches (RFC 7386): objects are merged, null removes a member, everything else replaces.
+"""JSON merge patches (RFC 7386): objects are merged, null removes a member, every other value replaces.
 
-As on the API server, null members are also left out of objects inside the lists that a patch brings.
+As on the API server, null members are also removed from objects inside the lists of a patch.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from typing import Any
+
 from navarch.api.json_patch import Json, copy_json, join_pointer, same_json
 from navarch.errors import PatchError
 
+_PLAIN = re.compile(r"[\w$-]+\Z")
+
+
+def differing_paths(old: Any, new: Any, path: str = "") -> Iterator[str]:
+    """Yields the deepest paths at which two JSON values differ, in order; never the values, which may be secrets.
+
+    Compares lists of equal length item by item; other lists differ as a whole.
+
+    >>> old = {"spec": {"size": 1, "ports": [80]}, "labels": {"example.com/a": "x"}}
+    >>> new = {"spec": {"size": 2, "ports": [80, 81]}, "labels": {}}
+    >>> list(differing_paths(old, new))
+    ['labels["example.com/a"]', 'spec.ports', 'spec.size']
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            if name in old and name in new:
+                yield from differing_paths(old[name], new[name], _below(path, name))
+            else:
+                yield _below(path, name)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from differing_paths(before, after, f"{path}[{index}]")
+    elif old != new or isinstance(old, bool) is not isinstance(new, bool):
+        yield path
+
+
+def _below(path: str, name: str) -> str:
+    if not _PLAIN.match(name):
+        return f'{path}["{name}"]'
+    return f"{path}.{name}" if path else name
+
 
 def create_merge_patch(before: Json, after: Json) -> Json:
-    """The patch that makes `after` out of `before`; `{}` for two objects that do not differ.
+    """Returns the patch that turns `before` into `after`; `{}` for two equal objects.
 
-    Raises PatchError if a member would have to become null, which a merge patch cannot say.
+    Raises PatchError for a member that becomes null, which a merge patch cannot express.
 
     >>> create_merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": 2, "d": 4}, "e": []})
     {'a': None, 'b': {'d': 4}, 'e': []}
@@ -21,7 +56,7 @@ def create_merge_patch(before: Json, after: Json) -> Json:
 
 
 def apply_merge_patch(patch: Json, document: Json) -> Json:
-    """The document after the patch; neither argument is changed.
+    """Returns the document after the patch; changes neither argument.
 
     >>> apply_merge_patch({"a": None, "b": {"d": 4}}, {"a": 1, "b": {"c": 2}})
     {'b': {'c': 2, 'd': 4}}
@@ -45,7 +80,7 @@ def _merge_into(target: dict[str, Json], patch: dict[str, Json]) -> None:
 
 
 def _without_nulls(value: Json) -> Json:
-    """A copy without the members that are null; elements of lists stay."""
+    """Returns a copy without null members; null elements of lists stay."""
     if isinstance(value, dict):
         return {key: _without_nulls(member) for key, member in value.items() if member is not None}
     if isinstance(value, list):

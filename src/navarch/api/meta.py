@@ -1,4 +1,4 @@
-"""The metadata of every object, and the parts of a status that all kinds share."""
+"""The metadata of every object, and the fields of a status that all kinds share."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ from navarch.api.markers import ListMap, Meta
 from navarch.api.model import Model
 from navarch.api.times import truncate_to_seconds
 
-__all__ = [
-    "PENDING_TIME",
-    "Condition",
-    "ListMeta",
-    "ManagedFields",
-    "ObjectMeta",
-    "OwnerReference",
-    "Spec",
-    "Status",
-    "set_condition",
-]
-
 PENDING_TIME = datetime(1, 1, 1, tzinfo=UTC)
 """The transition time of a condition until the runtime writes the status; Go's zero time."""
 
@@ -35,7 +23,7 @@ _REASON = "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
 
 
 class OwnerReference(Model):
-    """Whose object this is; the garbage collector deletes it with its owner."""
+    """Names the owner of an object; the garbage collector deletes the object with its owner."""
 
     api_version: str
     kind: str
@@ -46,7 +34,9 @@ class OwnerReference(Model):
 
 
 class ManagedFields(Model):
-    """Which fields one manager owns, as server-side apply keeps it; `fields_v1` stays bytes until it is asked for."""
+    """The fields that one manager owns, as server-side apply records them; `fields_v1` stays bytes until it
+    is decoded.
+    """
 
     manager: str | None = None
     operation: str | None = None
@@ -58,7 +48,7 @@ class ManagedFields(Model):
 
 
 class ObjectMeta(Model, omit_empty=True):
-    """An object's name, place, labels and history. As in Go, what is empty is not there and is not sent."""
+    """The name, namespace, labels and history of an object. As in Go, an empty value is not sent."""
 
     name: str = ""
     generate_name: str = ""
@@ -78,7 +68,7 @@ class ObjectMeta(Model, omit_empty=True):
 
 
 class ListMeta(Model, omit_empty=True):
-    """The metadata of a list: its revision, and where it goes on."""
+    """The metadata of a list: its resourceVersion, and the token that continues it."""
 
     resource_version: str = ""
     continue_: str = msgspec.field(name="continue", default="")
@@ -87,7 +77,7 @@ class ListMeta(Model, omit_empty=True):
 
 
 class Condition(Model):
-    """One thing that can be said of an object: `type` is or is not so, since when, and why."""
+    """One condition of an object: its status, the time of its last transition, and the reason."""
 
     type: Annotated[str, Meta(max_length=316, pattern=_QUALIFIED_NAME)]
     """What is said, in CamelCase, for example Available."""
@@ -104,11 +94,11 @@ class Condition(Model):
 
 
 class Spec(Model):
-    """What is wanted. Subclass it; fields without a default are required."""
+    """The desired state. Subclass it; fields without a default are required."""
 
 
 class Status(Model):
-    """What is. Subclass it; every field needs a default, since a new object has no status yet."""
+    """The observed state. Subclass it; every field needs a default, since a new object has no status yet."""
 
     observed_generation: int | None = None
     """The generation of the spec that this status speaks of."""
@@ -116,11 +106,11 @@ class Status(Model):
     """What can be said of the object right now."""
 
     def condition(self, type: str) -> Condition | None:  # noqa: A002 - Kubernetes' own word
-        """The condition of that type, if there is one."""
+        """Returns the condition of that type; None if there is none."""
         return next((known for known in self.conditions if known.type == type), None)
 
     def is_true(self, type: str) -> bool:  # noqa: A002 - Kubernetes' own word
-        """Whether the condition of that type is there and its status is "True"."""
+        """Returns True if the condition of that type has the status "True"."""
         found = self.condition(type)
         return found is not None and found.status == "True"
 
@@ -143,11 +133,11 @@ class Status(Model):
         message: str = "",
         /,
     ) -> bool:
-        """Adds a condition or changes the one of its type; returns whether anything changed.
+        """Adds a condition or changes the one of its type; returns True if anything changed.
 
         A status of True or False stands for "True" or "False". The transition time changes only with the status: the runtime
-        supplies it when it writes the status of the reconciled object. A whole `Condition` brings its own time, which is cut
-        to seconds as the server would; `InvalidValueError` is raised if it has no time zone.
+        supplies it when it writes the status of the reconciled object. A whole `Condition` brings its own time, which is
+        truncated to seconds as on the server; raises `InvalidValueError` for a time without a time zone.
 
         >>> status = Status()
         >>> status.set_condition("Ready", False, "Starting", "1 of 3 pods is ready")
@@ -171,7 +161,7 @@ class Status(Model):
 
 
 def set_condition(conditions: list[Condition], condition: Condition) -> bool:
-    """`Status.set_condition` for a bare list of conditions, as built-in kinds have them."""
+    """Does what `Status.set_condition` does, for a plain list of conditions as built-in kinds have it."""
     condition = copy.copy(condition)
     condition.last_transition_time = truncate_to_seconds(condition.last_transition_time)
     for index, known in enumerate(conditions):

@@ -1,8 +1,8 @@
-"""`Model`: a struct of a kind's schema. snake_case here, camelCase on the wire, and unset fields are not sent.
+"""`Model`: a struct of a kind's schema, with snake_case names in Python and camelCase names on the wire.
 
-A field is sent if and only if it has a value. None means unset. A default of the class is a value like any other:
-it is sent even where it was not written out, so that server-side apply never gives the field up by accident.
-msgspec drops fields that equal a plain default, so every default but None is held by a factory it cannot compare.
+A field is sent if and only if it has a value; None means unset. A default of the class is a value like any other: it is
+sent even if the caller did not set it, so that server-side apply never gives up the field by accident. msgspec omits
+fields that equal a plain default, so a factory that it cannot compare holds every default but None.
 """
 
 from __future__ import annotations
@@ -15,21 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform, g
 
 import msgspec
 
-from navarch.api.markers import OneOf, Rule
-from navarch.api.sensitive import masked_repr, masked_rich_repr
+from navarch.api.markers import OneOf, Rule, masked_repr, masked_rich_repr
 from navarch.errors import DefinitionError
-
-__all__ = [
-    "Default",
-    "Model",
-    "ModelType",
-    "Struct",
-    "checked_tuple",
-    "field",
-    "fields_of",
-    "required_fields",
-    "undefined",
-]
 
 field = msgspec.field
 """Gives a field another wire name: `cluster_ip: str = field(name="clusterIP")`."""
@@ -39,11 +26,11 @@ _Field = type(msgspec.field())
 
 
 class Default(functools.partial[Any]):
-    """A default that is always sent. Each object gets a value of its own, made by calling this."""
+    """A default that is always sent. Calling it returns a separate value for each object."""
 
     @classmethod
     def of(cls, value: Any) -> Default:
-        """A default from a value; a mutable one is copied for each object."""
+        """Returns a default for a value; each object gets its own copy of a mutable one."""
         if isinstance(value, (list, dict, set)) and not value:
             return cls(type(value))
         return cls(_same, value) if isinstance(value, _SHAREABLE) else cls(copy.deepcopy, value)
@@ -55,7 +42,7 @@ def _same(value: Any) -> Any:
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class ModelType(msgspec.StructMeta):
-    """The metaclass behind `Model`: sets the wire form and keeps what the class says about its schema."""
+    """The metaclass of `Model`: sets the wire names and keeps the class keywords of the schema."""
 
     __rules__: tuple[Rule, ...]
     __one_of__: tuple[OneOf, ...]
@@ -108,7 +95,9 @@ class ModelType(msgspec.StructMeta):
 if TYPE_CHECKING:
 
     class Struct(metaclass=ModelType):
-        """msgspec's own struct tells type checkers that fields are positional; those of a model are keywords."""
+        """Corrects msgspec's signature for type checkers: the fields of a model are keyword arguments, not positional
+        ones.
+        """
 
 else:
     Struct = msgspec.Struct
@@ -117,7 +106,7 @@ _M = TypeVar("_M")
 
 
 def _suggestion(cls: Any, unknown: str) -> str:
-    """The field that was meant: by its name on the wire, or by one that looks like it."""
+    """Returns the field that a misspelt keyword means: by its wire name, or by similarity."""
     wire = dict(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))
     known = wire.get(unknown) or next(iter(get_close_matches(unknown, cls.__struct_fields__, n=1)), None)
     return (
@@ -126,7 +115,7 @@ def _suggestion(cls: Any, unknown: str) -> str:
 
 
 def checked_tuple(keyword: str, values: Any, expected: type[_M], where: str) -> tuple[_M, ...]:
-    """`rules=Rule(...)` without the comma is the mistake everybody makes once."""
+    """Returns the markers as a tuple. Raises `DefinitionError` for `rules=Rule(...)`, which lacks a comma."""
     if not isinstance(values, tuple) or not all(isinstance(value, expected) for value in values):
         example = repr(values) if isinstance(values, str) and expected is str else f"{expected.__name__}(...)"
         raise DefinitionError(
@@ -146,7 +135,7 @@ def _refuse_unknown_fields(cls: Any, sensitive: tuple[str, ...]) -> None:
 
 
 def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
-    """`size = 1` declares no field, and would be lost without a word."""
+    """Raises `DefinitionError` for `size = 1`, which declares no field."""
     annotated = namespace.get("__annotations__", {})
     for name, value in namespace.items():
         if name not in annotated and not name.startswith("_") and _is_plain(value):
@@ -157,7 +146,7 @@ def _refuse_values_without_type(where: str, namespace: dict[str, Any]) -> None:
 
 
 def _refuse_fields_of_others(where: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
-    """Fields come from models alone: those that a plain class or dataclass declares would be lost without a word."""
+    """Raises `DefinitionError` for fields that a plain class or dataclass declares: only a model's fields are sent."""
     models = [base for base in bases if isinstance(base, msgspec.StructMeta)]
     for mixin in (base for base in bases if base not in models):
         for name, annotation in vars(mixin).get("__annotations__", {}).items():
@@ -170,7 +159,7 @@ def _refuse_fields_of_others(where: str, bases: tuple[type, ...], namespace: dic
 
 
 def _is_plain(value: Any) -> bool:
-    """Neither a method, a property, a nested class nor the alias of a type."""
+    """Returns True for a value that is no method, property, nested class or type alias."""
     return not (callable(value) or hasattr(type(value), "__get__") or get_origin(value))
 
 
@@ -199,9 +188,9 @@ def _wire_name(name: str, namespace: dict[str, Any]) -> str:
 
 
 def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """The fields of a model or object class, with their wire names, types and defaults.
+    """Returns the fields of a model or object class, with their wire names, types and defaults.
 
-    Raises `DefinitionError` for an annotation that names what cannot be found.
+    Raises `DefinitionError` for an annotation with an undefined name.
     """
     try:
         return msgspec.structs.fields(model)
@@ -210,7 +199,7 @@ def fields_of(model: Any) -> tuple[msgspec.structs.FieldInfo, ...]:
 
 
 def undefined(where: str, error: NameError) -> DefinitionError:
-    """The error about an annotation with a name in it that means nothing."""
+    """Returns the error for an annotation with an undefined name."""
     return DefinitionError(
         f"{where}: expected a type, got the name {error.name!r} that is not defined at module level; "
         f"import it outside TYPE_CHECKING, or define it in the module"
@@ -218,7 +207,7 @@ def undefined(where: str, error: NameError) -> DefinitionError:
 
 
 def _place(model: Any, name: str) -> str:
-    """The class and the field whose annotation has the name in it; without the field where an alias hides it."""
+    """Returns the class and the field whose annotation has the name; without the field where an alias hides it."""
     cls = get_origin(model) or model
     for owner in cls.__mro__:
         for known, annotation in vars(owner).get("__annotations__", {}).items():
@@ -228,7 +217,7 @@ def _place(model: Any, name: str) -> str:
 
 
 def required_fields(model: Any) -> list[str]:
-    """The fields without a default; their types are not looked at, so they may name classes that come later."""
+    """Returns the fields without a default. Does not resolve their types, which may name classes defined later."""
     names, defaults = model.__struct_fields__, model.__struct_defaults__
     without = len(names) - len(defaults)
     return [
@@ -250,7 +239,7 @@ def _is_class_variable(annotation: Any) -> bool:
 
 
 def _held(given: Any) -> Any:
-    """`given` as a field that msgspec never leaves out, unless it is None (unset) or has no default at all."""
+    """Returns `given` as a default that msgspec never omits, unless it is None (unset) or missing."""
     if not isinstance(given, _Field):
         return given if given is None else msgspec.field(default_factory=Default.of(given))
     if given.default_factory is not msgspec.NODEFAULT:

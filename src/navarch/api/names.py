@@ -1,18 +1,130 @@
-"""The rules for names: what Kubernetes takes for an object's name, a label's key, a label's value.
+"""The syntax of object names, labels and label selectors.
 
-Each rule judges twice: `faults` gives the API server's own sentences, `check` raises for the user, with a name that
-would do.
+Each rule for names serves two callers: `faults` returns the API server's own sentences, and `check` raises for the
+user, with a valid suggestion.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Container
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 import msgspec
 
 from navarch.errors import InvalidValueError
+
+
+class SelectorOperator(StrEnum):
+    """The operator between a key and its values, as the text of a selector has it."""
+
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+    GREATER_THAN = ">"
+    LESS_THAN = "<"
+
+
+class LabelTerm(NamedTuple):
+    """One requirement as it was written, with an unchecked key and unchecked values."""
+
+    key: str
+    operator: SelectorOperator
+    values: tuple[str, ...]
+
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+|\Z)")
+_END: Final = ""
+_SYMBOLS: Final = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">", _END})
+_BINARY_OPERATORS: Final = {
+    operator.value: operator
+    for operator in SelectorOperator
+    if operator not in {SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST}
+}
+
+
+def parse_label_terms(text: str) -> list[LabelTerm]:
+    """Returns the requirements in the order of the text. Raises InvalidValueError for text that Kubernetes refuses.
+
+    >>> parse_label_terms("app=shop")
+    [LabelTerm(key='app', operator=<SelectorOperator.EQUALS: '='>, values=('shop',))]
+    """
+    return _SelectorParser(text).terms()
+
+
+class _SelectorParser:
+    """Parses the tokens from the front; `in` and `notin` are operators only where an operator is allowed."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ahead: list[str] = _TOKEN.findall(text)[::-1]
+
+    def terms(self) -> list[LabelTerm]:
+        found: list[LabelTerm] = []
+        while self._next != _END:
+            if found:
+                self._take({","}, "',' or the end")
+            found.append(self._term())
+        return found
+
+    @property
+    def _next(self) -> str:
+        return self._ahead[-1] if self._ahead else _END
+
+    def _term(self) -> LabelTerm:
+        negated = self._skip("!")
+        key = self._word("a label key")
+        if negated:
+            return LabelTerm(key, SelectorOperator.DOES_NOT_EXIST, ())
+        if self._next in {",", _END}:
+            return LabelTerm(key, SelectorOperator.EXISTS, ())
+        operator = _BINARY_OPERATORS[self._take(_BINARY_OPERATORS, "=, ==, !=, in, notin, < or >")]
+        if operator in {SelectorOperator.IN, SelectorOperator.NOT_IN}:
+            return LabelTerm(key, operator, self._value_set())
+        return LabelTerm(key, operator, (self._value(),))
+
+    def _value(self) -> str:
+        return "" if self._next in {",", _END} else self._word("a label value")
+
+    def _value_set(self) -> tuple[str, ...]:
+        """Parses values in parentheses; nothing between two commas is the empty value."""
+        self._take({"("}, "'('")
+        values = {self._element()}
+        while self._take({",", ")"}, "',' or ')'") == ",":
+            values.add(self._element())
+        return tuple(sorted(values))
+
+    def _element(self) -> str:
+        return "" if self._next in {",", ")"} else self._word("a label value")
+
+    def _word(self, expected: str) -> str:
+        if self._next in _SYMBOLS:
+            raise self._unexpected(expected)
+        return self._ahead.pop()
+
+    def _take(self, allowed: Container[str], expected: str) -> str:
+        if self._next not in allowed:
+            raise self._unexpected(expected)
+        return self._ahead.pop()
+
+    def _skip(self, symbol: str) -> bool:
+        found = self._next == symbol
+        if found:
+            self._ahead.pop()
+        return found
+
+    def _unexpected(self, expected: str) -> InvalidValueError:
+        got = f"{self._next!r}" if self._next else "the end"
+        return InvalidValueError(
+            f"label selector {self._text!r}: expected {expected}, got {got}; "
+            "write requirements such as a=b, a!=b, a in (b,c), a notin (b,c), a and !a, with commas between them"
+        )
+
 
 _LABEL_MAX: Final = 63
 _SUBDOMAIN_MAX: Final = 253
@@ -43,16 +155,16 @@ class NameRule(msgspec.Struct, frozen=True):
 
     description: str
     faults: Callable[[str], list[str]]
-    """The API server's sentences about a name; none if it is valid."""
+    """Returns the API server's sentences about a name; none if it is valid."""
     suggest: Callable[[str], str]
-    """A similar name, valid wherever one can be made of it."""
+    """Returns a similar name, valid if one can be made of it."""
 
     def allows(self, name: str) -> bool:
-        """Whether the name is valid."""
+        """Returns True if the name is valid."""
         return not self.faults(name)
 
     def check(self, name: str, *, where: str) -> str:
-        """The name itself if it is valid; InvalidValueError with `where`, the rule and a remedy otherwise."""
+        """Returns a valid name. Raises InvalidValueError with `where`, the rule and a suggestion for another."""
         if self.allows(name):
             return name
         suggestion = self.suggest(name)
@@ -66,7 +178,7 @@ def _fault(sentence: str, pattern: str, *examples: str) -> str:
 
 
 def _length_faults(name: str, most: int, unit: str) -> list[str]:
-    """Kubernetes counts bytes always, but calls them characters in the names of objects."""
+    """Kubernetes always counts bytes, but calls them characters in the names of objects."""
     return [f"must be no more than {most} {unit}"] if len(name.encode(errors="replace")) > most else []
 
 
@@ -147,7 +259,9 @@ def _label_value_faults(value: str) -> list[str]:
 
 
 def _similar(text: str, foreign: str, most: int) -> str:
-    """The text with each run of foreign characters made a dash, cut to size, letters or digits at both ends."""
+    """Returns the text with each run of foreign characters replaced by a dash, cut to size, with letters or digits at
+    both ends.
+    """
     return _ENDS.sub("", _ENDS.sub("", re.sub(foreign, "-", text))[:most])
 
 

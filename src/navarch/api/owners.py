@@ -1,21 +1,18 @@
-"""Who owns whom. Owner and child may each be an object of a class or a `Dynamic`."""
+"""Owner references. Owner and child may each be an object of a class or a `Dynamic`."""
 
 from __future__ import annotations
 
 from navarch.api.codec import decode, encode, to_builtins
-from navarch.api.dynamic import Dynamic
-from navarch.api.kind import Kind
+from navarch.api.kind import Dynamic, Kind
 from navarch.api.meta import OwnerReference
 from navarch.api.resource import Object
 from navarch.errors import InvalidValueError
-
-__all__ = ["controller_of", "is_owned_by", "owner_reference", "set_controller"]
 
 Anything = Object | Dynamic
 
 
 def owner_reference(owner: Anything, *, controller: bool = True) -> OwnerReference:
-    """A reference to `owner`, which must have been read from a server: without a uid nothing can be owned."""
+    """Returns a reference to `owner`, which must come from a server: an owner needs a uid."""
     api_version, kind = _type_of(owner)
     if not _uid(owner):
         raise InvalidValueError(
@@ -32,19 +29,19 @@ def owner_reference(owner: Anything, *, controller: bool = True) -> OwnerReferen
 
 
 def controller_of(child: Anything) -> OwnerReference | None:
-    """The owner that controls `child`, if it has one."""
+    """Returns the owner reference that controls `child`; None if there is none."""
     return next((owner for owner in _references(child) if owner.controller), None)
 
 
 def is_owned_by(child: Anything, owner: Anything) -> bool:
-    """Whether `owner` is among the owners of `child`."""
+    """Returns True if `child` has an owner reference to `owner`."""
     return any(known.uid == _uid(owner) for known in _references(child))
 
 
 def set_controller(child: Anything, owner: Anything) -> None:
-    """Makes `owner` the controller of `child`, which goes to the owner's namespace if it is in none yet.
+    """Makes `owner` the controller of `child`, and sets the child's namespace to the owner's if it has none.
 
-    Raises `InvalidValueError` if another one already controls it, or the two are in different namespaces.
+    Raises `InvalidValueError` if another owner controls it, or the two are in different namespaces.
     """
     _refuse_across_namespaces(child, owner)
     known = controller_of(child)
@@ -59,7 +56,7 @@ def set_controller(child: Anything, owner: Anything) -> None:
 
 
 def _type_of(owner: Anything) -> tuple[str, str]:
-    """Metadata alone has the name of its form on the wire; whoever asked for it knows the kind."""
+    """Returns apiVersion and kind. PartialObjectMetadata has its own on the wire; the caller knows the kind."""
     if owner.kind == "PartialObjectMetadata":
         kind = getattr(owner, "_of", None)
         if not isinstance(kind, Kind):
@@ -86,7 +83,7 @@ def _references(child: Anything) -> list[OwnerReference]:
 
 
 def _put(child: Anything, references: list[OwnerReference], namespace: str) -> None:
-    """The references; and the owner's namespace, unless the owner is in none and may own anywhere."""
+    """Sets the references, and the owner's namespace unless the owner is cluster-scoped."""
     namespace = namespace or child.namespace
     if isinstance(child, Dynamic):
         child.metadata["ownerReferences"] = to_builtins(references)
@@ -98,7 +95,7 @@ def _put(child: Anything, references: list[OwnerReference], namespace: str) -> N
 
 
 def _refuse_across_namespaces(child: Anything, owner: Anything) -> None:
-    """A namespace that is not set is not decided yet, unless the child's kind has none."""
+    """Raises for an owner in another namespace. An unset namespace is still open, unless the child's kind has none."""
     cluster_scoped = not isinstance(child, Dynamic) and not child.__kind__.namespaced
     if owner.namespace and (cluster_scoped or child.namespace not in {"", owner.namespace}):
         raise InvalidValueError(

@@ -17,8 +17,8 @@ from typing import Final, Self
 from navarch.errors import InvalidValueError
 
 
-class _Family(Enum):
-    """Which suffixes an amount is written with; what is computed from it is written alike."""
+class _SuffixFamily(Enum):
+    """The suffixes of an amount; a result is written with those of its left side."""
 
     DECIMAL = "decimal"
     BINARY = "binary"
@@ -29,15 +29,15 @@ _DECIMAL_SUFFIXES: Final = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9:
 _BINARY_SUFFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _LARGEST_DECIMAL_EXPONENT: Final = 18
 _SUFFIXES: Final = {
-    **{suffix: (_Family.DECIMAL, exponent) for exponent, suffix in _DECIMAL_SUFFIXES.items()},
-    **{suffix: (_Family.BINARY, 10 * power) for power, suffix in enumerate(_BINARY_SUFFIXES) if suffix},
+    **{suffix: (_SuffixFamily.DECIMAL, exponent) for exponent, suffix in _DECIMAL_SUFFIXES.items()},
+    **{suffix: (_SuffixFamily.BINARY, 10 * power) for power, suffix in enumerate(_BINARY_SUFFIXES) if suffix},
 }
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]{1,19})")
 
 _DIGITS: Final = "0123456789"
 _USUAL_LENGTH: Final = 64
 _LONGEST: Final = 1024
-"""Go has no limit. A number of more digits is no amount of anything."""
+"""The most digits of a number. Go has no limit, but a longer number is no amount of anything."""
 _NANO: Final = Decimal("1e-9")
 _MILLI_EXPONENT: Final = -3
 _NANO_EXPONENT: Final = -9
@@ -75,14 +75,14 @@ class Quantity:
 
     _text: str | None
     _number: Decimal
-    _family: _Family
+    _family: _SuffixFamily
 
     def __init__(self, value: str | float | Decimal) -> None:
         self._text, self._number, self._family = _read(_as_text(value))
 
     @classmethod
     def from_wire(cls, value: object) -> Self:
-        """The quantity that JSON carries as a string or a number; space around it is ignored, as the API server does.
+        """Returns the quantity of a JSON string or number; ignores space around it, as the API server does.
 
         >>> Quantity.from_wire(" 2000m ")
         Quantity('2')
@@ -94,7 +94,7 @@ class Quantity:
         raise _invalid(value)
 
     def to_wire(self) -> str:
-        """The canonical form, the one the API server answers with.
+        """Returns the canonical form, as the API server answers it.
 
         >>> Quantity("0.5").to_wire()
         '500m'
@@ -200,7 +200,7 @@ def _as_text(value: str | float | Decimal) -> str:
     return repr(value)
 
 
-def _computed(number: Decimal, family: _Family) -> Quantity:
+def _computed(number: Decimal, family: _SuffixFamily) -> Quantity:
     if not number.is_finite():
         raise _invalid(number)
     quantity = Quantity.__new__(Quantity)
@@ -208,8 +208,8 @@ def _computed(number: Decimal, family: _Family) -> Quantity:
     return quantity
 
 
-def _read(text: str) -> tuple[str | None, Decimal, _Family]:
-    """The text to write (None where the canonical form is another), the amount, and the family of suffixes."""
+def _read(text: str) -> tuple[str | None, Decimal, _SuffixFamily]:
+    """Returns the text to write (None if it is not canonical), the amount, and the suffixes."""
     if len(text) <= _USUAL_LENGTH:
         return _read_usual(text)
     if len(text) > _LONGEST:
@@ -218,12 +218,14 @@ def _read(text: str) -> tuple[str | None, Decimal, _Family]:
 
 
 @lru_cache(maxsize=4096)
-def _read_usual(text: str) -> tuple[str | None, Decimal, _Family]:
+def _read_usual(text: str) -> tuple[str | None, Decimal, _SuffixFamily]:
     return _parse(text)
 
 
 def _parts(text: str) -> tuple[str, str, str, str, str]:
-    """The sign, the leading zeros, the other digits, those of the fraction, and the suffix; each is read once."""
+    """Splits the text into the sign, leading zeros, other digits, the digits of the fraction, and the suffix, in one
+    pass.
+    """
     sign = text[:1] if text[:1] in {"+", "-"} else ""
     unsigned = text[len(sign) :]
     without_zeros = unsigned.lstrip("0")
@@ -233,7 +235,7 @@ def _parts(text: str) -> tuple[str, str, str, str, str]:
     return sign, zeros, digits, rest[1 : len(rest) - len(suffix)], suffix
 
 
-def _parse(text: str) -> tuple[str | None, Decimal, _Family]:
+def _parse(text: str) -> tuple[str | None, Decimal, _SuffixFamily]:
     if not text:
         raise _invalid(text)
     sign, zeros, digits, fraction, suffix = _parts(text)
@@ -246,12 +248,12 @@ def _parse(text: str) -> tuple[str | None, Decimal, _Family]:
         number = _rounded(_scaled(Decimal(f"{sign}{whole}.{fraction or 0}"), family, exponent))
     except DecimalException as error:
         raise _invalid(text) from error
-    if family is _Family.BINARY and 0 < abs(number) < 1:
-        family = _Family.DECIMAL
+    if family is _SuffixFamily.BINARY and 0 < abs(number) < 1:
+        family = _SuffixFamily.DECIMAL
     return text if quick and _is_kept(whole, fraction, family, exponent) else None, number, family
 
 
-def _suffix(suffix: str, text: str) -> tuple[_Family, int]:
+def _suffix(suffix: str, text: str) -> tuple[_SuffixFamily, int]:
     known = _SUFFIXES.get(suffix)
     if known is not None:
         return known
@@ -261,18 +263,18 @@ def _suffix(suffix: str, text: str) -> tuple[_Family, int]:
     power = int(exponent.group(1))
     if abs(power) > _EXPONENT_LIMIT:
         raise InvalidValueError(f"expected a quantity with an exponent within {_EXPONENT_LIMIT}, got {text!r}")
-    return _Family.EXPONENT, power
+    return _SuffixFamily.EXPONENT, power
 
 
-def _scaled(number: Decimal, family: _Family, exponent: int) -> Decimal:
-    if family is not _Family.BINARY:
+def _scaled(number: Decimal, family: _SuffixFamily, exponent: int) -> Decimal:
+    if family is not _SuffixFamily.BINARY:
         return number.scaleb(exponent, _EXACT)
     scaled = _EXACT.multiply(number, 2**exponent)
     return max(-_LARGEST_BINARY, min(_LARGEST_BINARY, scaled))
 
 
 def _rounded(number: Decimal) -> Decimal:
-    """Without trailing zeros, and away from zero to the nearest nano: who asks for a little shall not get nothing."""
+    """Removes trailing zeros and rounds away from zero to the nearest nano: a small request never becomes zero."""
     if not number:
         return Decimal(0)
     if number.adjusted() < _NANO_EXPONENT:
@@ -282,29 +284,31 @@ def _rounded(number: Decimal) -> Decimal:
     return whole if whole == nanos else nanos.normalize(_EXACT)
 
 
-def _is_quick(whole: str, fraction: str, family: _Family, exponent: int) -> bool:
-    """Whether Go reads the digits into 64 bits at once; only then can a text be kept, or have no digits at all."""
-    if family is _Family.BINARY:
+def _is_quick(whole: str, fraction: str, family: _SuffixFamily, exponent: int) -> bool:
+    """Returns True if Go reads the digits into 64 bits at once; only then can it keep a text, or accept one without
+    digits.
+    """
+    if family is _SuffixFamily.BINARY:
         return not fraction and len(whole) + exponent * 3 // 10 <= _QUICK_BINARY_DIGITS
     return len(whole + fraction) <= _QUICK_DECIMAL_DIGITS and exponent - len(fraction) >= _NANO_EXPONENT
 
 
-def _is_kept(whole: str, fraction: str, family: _Family, exponent: int) -> bool:
-    """Whether Go takes the text for canonical without computing the canonical form."""
-    if family is _Family.BINARY:
+def _is_kept(whole: str, fraction: str, family: _SuffixFamily, exponent: int) -> bool:
+    """Returns True if Go takes the text for canonical without computing the canonical form."""
+    if family is _SuffixFamily.BINARY:
         return int(whole) % 8 != 0
     digits = whole + fraction
     return (exponent - len(fraction)) % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
 
 
-def _canonical(number: Decimal, family: _Family) -> str:
-    """Without a fraction, and with the largest suffix that allows it."""
+def _canonical(number: Decimal, family: _SuffixFamily) -> str:
+    """Returns the form without a fraction, with the largest suffix that allows it."""
     if not number:
         return "0"
-    if family is _Family.BINARY and abs(number) >= 1024 and number == number.to_integral_value():
+    if family is _SuffixFamily.BINARY and abs(number) >= 1024 and number == number.to_integral_value():
         return _with_binary_suffix(int(number))
     mantissa, exponent = _in_thousands(number)
-    if family is _Family.EXPONENT:
+    if family is _SuffixFamily.EXPONENT:
         return f"{mantissa}e{exponent}" if exponent else mantissa
     excess = max(0, exponent - _LARGEST_DECIMAL_EXPONENT)
     return f"{mantissa}{'0' * excess}{_DECIMAL_SUFFIXES[exponent - excess]}"
@@ -318,7 +322,7 @@ def _with_binary_suffix(amount: int) -> str:
 
 
 def _in_thousands(number: Decimal) -> tuple[str, int]:
-    """The digits of a whole mantissa, and the largest exponent divisible by three."""
+    """Returns the digits of a whole mantissa, and the largest exponent divisible by three."""
     exponent = number.normalize(_EXACT).as_tuple().exponent
     assert isinstance(exponent, int)  # only infinities and NaN have another
     exponent -= exponent % 3

@@ -1,4 +1,4 @@
-"""`Resource`: one class that is model, CRD, client type and documentation."""
+"""`Resource`: one class is the model, the CRD, the client's type and the documentation."""
 
 from __future__ import annotations
 
@@ -36,15 +36,13 @@ from navarch.api.meta import ObjectMeta
 from navarch.api.model import Default, Model, ModelType, Struct, required_fields
 from navarch.errors import DefinitionError, InvalidValueError
 
-__all__ = ["Object", "ObjectType", "Resource"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
 class ObjectType(ModelType):
-    """The metaclass behind `Object`: takes the kind from class keywords and the name from the constructor."""
+    """The metaclass of `Object`: takes the kind from class keywords and the name from the constructor."""
 
     __kind__: Kind
     __declaration__: Declaration
@@ -73,7 +71,7 @@ class ObjectType(ModelType):
     if not TYPE_CHECKING:
 
         def __call__(cls, *positional: Any, metadata: ObjectMeta | None = None, **fields: Any) -> Any:
-            """`name`, `namespace`, `labels` and `annotations` go into the metadata."""
+            """Creates an object; `name`, `namespace`, `labels` and `annotations` go into its metadata."""
             if positional:
                 raise TypeError(
                     f"{cls.__name__}() takes keywords alone, got {len(positional)} positional; "
@@ -100,7 +98,7 @@ def _refuse_contradiction(name: str, metadata: ObjectMeta, shortcuts: dict[str, 
 
 
 def _spec_and_status(namespace: dict[str, Any]) -> tuple[Any, ...]:
-    """The arguments of `Resource[...]` among the bases; empty for a kind that declares its own fields."""
+    """Returns the arguments of `Resource[...]` among the bases; empty for a kind that declares its own fields."""
     for base in namespace.get("__orig_bases__", ()):
         if isinstance(get_origin(base), ObjectType):
             return get_args(base)
@@ -108,7 +106,9 @@ def _spec_and_status(namespace: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _fix_type(namespace: dict[str, Any], kind: Kind) -> None:
-    """Objects of another kind do not decode as this one; the constants cost no memory per object."""
+    """Sets apiVersion and kind as constants: objects of another kind do not decode, and objects spend no memory on
+    them.
+    """
     annotations = namespace.setdefault("__annotations__", {})
     for field, constant in (("api_version", kind.api_version), ("kind", kind.kind)):
         annotations[field] = Literal[constant]
@@ -116,7 +116,7 @@ def _fix_type(namespace: dict[str, Any], kind: Kind) -> None:
 
 
 def _declare_part(namespace: dict[str, Any], owner: str, field: str, struct: Any) -> None:
-    """A spec or status in which every field has a default is itself optional; a status has to be."""
+    """Declares a spec or status; one in which every field has a default is optional, as a status must be."""
     if isinstance(struct, TypeVar):
         return
     namespace["__annotations__"][field] = struct
@@ -146,16 +146,16 @@ def _metadata_view(field: str) -> property:
 
 
 class _Remembering:
-    """The bytes that an object was read from, in a slot: a dict for each object costs as much as its labels do."""
+    """Holds the bytes that an object was decoded from in a slot: a dict for each object costs as much as its labels."""
 
     __slots__ = ("__wire__",)
     __wire__: bytes
 
 
 class Object(_Remembering, Struct, metaclass=ObjectType):
-    """An object of some kind. A kind without spec and status (like ConfigMap) subclasses it and adds its own fields.
+    """An object of a kind. A kind without spec and status (like ConfigMap) subclasses it and adds its own fields.
 
-    `name`, `namespace`, `labels` and `annotations` can be given to the constructor and are views of `metadata`.
+    The constructor takes `name`, `namespace`, `labels` and `annotations`, which are views of `metadata`.
     """
 
     __kind__: ClassVar[Kind]
@@ -173,11 +173,11 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
 
         @property
         def api_version(self) -> str:
-            """As it stands in a manifest: `apps/v1`."""
+            """The apiVersion as a manifest has it: `apps/v1`."""
 
         @property
         def kind(self) -> str:
-            """The kind's name."""
+            """The name of the kind."""
 
         def __init_subclass__(
             cls,
@@ -215,16 +215,16 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Decodes an object, which remembers `data`, so that nothing is lost when it is written back.
+        """Decodes an object, which remembers `data`: writing it back keeps the fields that its model lacks.
 
-        Raises `DecodeError` naming the object and the field.
+        Raises `DecodeError` with the object and the path of the field.
         """
         found = decode(cls, data)
         found.__wire__ = data
         return found
 
     def copy(self) -> Self:
-        """A private copy, down to the last list. It still knows the fields its model does not."""
+        """Returns a deep copy, which keeps the fields that the model lacks."""
         twin = decode(type(self), encode(self))
         vars(twin).update(vars(self))
         if hasattr(self, "__wire__"):
@@ -238,7 +238,7 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
         return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with what it was read from, so that another process loses nothing either."""
+        """Pickles the bytes that it was decoded from as well: another process keeps unknown fields too."""
         return _unpickled, (type(self), encode(self), getattr(self, "__wire__", None), vars(self))
 
 
@@ -251,12 +251,13 @@ def _unpickled(cls: type[Object], data: bytes, wire: bytes | None, extras: dict[
 
 
 class Resource(Object, Generic[S, T]):
-    """A custom kind: what is wanted (`spec`) and what is observed (`status`). `Resource[MySpec, None]` has no status.
+    """A custom kind with a desired state (`spec`) and an observed state (`status`). `Resource[MySpec, None]` has no
+    status.
 
     Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `short_names`, `categories`,
     `namespaced`, `columns`, `scale`, `rules`, `one_of`, `sensitive`, `served`, `storage`, `deprecated`, `labels`,
-    `annotations`.
-    A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the same kind.
+    `annotations`. A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the
+    same kind.
 
     >>> from navarch.api import Spec, Status
     >>> class MemcachedSpec(Spec):

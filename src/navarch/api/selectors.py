@@ -1,4 +1,4 @@
-"""Which objects are meant: label selectors and field selectors, as Kubernetes understands them.
+"""Label selectors and field selectors, with Kubernetes' semantics.
 
 Both are immutable, print in Kubernetes' canonical form, and combine with `&`. Without requirements they select
 everything. `nothing()` is a contradiction, so that it still selects nothing after it has been sent to a server.
@@ -12,30 +12,34 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from navarch.api.integers import parse_int64
-from navarch.api.label_grammar import Operator, parse_label_terms
-from navarch.api.names import LABEL_KEY, LABEL_VALUE
+from navarch.api.names import LABEL_KEY, LABEL_VALUE, SelectorOperator, parse_label_terms
+from navarch.api.strconv import parse_int64
 from navarch.errors import InvalidValueError
 
-__all__ = ["FieldRequirement", "Fields", "LabelRequirement", "Labels", "Operator"]
-
-_EQUALITY: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS})
-_PRESENCE: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
-_SETS: Final = frozenset({Operator.IN, Operator.NOT_IN})
-_ORDER: Final = frozenset({Operator.GREATER_THAN, Operator.LESS_THAN})
-_HOLDS_WITHOUT_LABEL: Final = frozenset({Operator.NOT_EQUALS, Operator.NOT_IN, Operator.DOES_NOT_EXIST})
+_EQUALITY: Final = frozenset({SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
+_PRESENCE: Final = frozenset({SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST})
+_SETS: Final = frozenset({SelectorOperator.IN, SelectorOperator.NOT_IN})
+_ORDER: Final = frozenset({SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN})
+_HOLDS_WITHOUT_LABEL: Final = frozenset(
+    {SelectorOperator.NOT_EQUALS, SelectorOperator.NOT_IN, SelectorOperator.DOES_NOT_EXIST}
+)
 _WIRE_NAMES: Final = {
-    Operator.EQUALS: "In",
-    Operator.DOUBLE_EQUALS: "In",
-    Operator.IN: "In",
-    Operator.NOT_EQUALS: "NotIn",
-    Operator.NOT_IN: "NotIn",
-    Operator.EXISTS: "Exists",
-    Operator.DOES_NOT_EXIST: "DoesNotExist",
+    SelectorOperator.EQUALS: "In",
+    SelectorOperator.DOUBLE_EQUALS: "In",
+    SelectorOperator.IN: "In",
+    SelectorOperator.NOT_EQUALS: "NotIn",
+    SelectorOperator.NOT_IN: "NotIn",
+    SelectorOperator.EXISTS: "Exists",
+    SelectorOperator.DOES_NOT_EXIST: "DoesNotExist",
 }
 _BY_WIRE_NAME: Final = {
     _WIRE_NAMES[operator]: operator
-    for operator in (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
+    for operator in (
+        SelectorOperator.IN,
+        SelectorOperator.NOT_IN,
+        SelectorOperator.EXISTS,
+        SelectorOperator.DOES_NOT_EXIST,
+    )
 }
 _FIELD_TERM: Final = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 _FIELD_PARTS: Final = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
@@ -45,16 +49,16 @@ _Requirement = TypeVar("_Requirement")
 
 
 class LabelRequirement(msgspec.Struct, frozen=True):
-    """One requirement on one label; a selector's requirements must all hold.
+    """One requirement on one label; all requirements of a selector must hold.
 
     Raises InvalidValueError for a key, a value or a number of values that Kubernetes refuses.
 
-    >>> str(LabelRequirement("tier", Operator.IN, ("web", "api")))
+    >>> str(LabelRequirement("tier", SelectorOperator.IN, ("web", "api")))
     'tier in (api,web)'
     """
 
     key: str
-    operator: Operator
+    operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -75,26 +79,26 @@ class LabelRequirement(msgspec.Struct, frozen=True):
             )
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether the labels satisfy this requirement."""
+        """Returns True if the labels satisfy this requirement."""
         actual, operator = labels.get(self.key), self.operator
         if actual is None:
             return operator in _HOLDS_WITHOUT_LABEL
         if operator in _ORDER:
             return self._is_in_order(actual)
         if operator in _PRESENCE:
-            return operator is Operator.EXISTS
+            return operator is SelectorOperator.EXISTS
         return (actual in self.values) != (operator in _HOLDS_WITHOUT_LABEL)
 
     def _is_in_order(self, actual: str) -> bool:
         number, limit = parse_int64(actual), parse_int64(self.values[0])
         if number is None or limit is None:
             return False
-        return number > limit if self.operator is Operator.GREATER_THAN else number < limit
+        return number > limit if self.operator is SelectorOperator.GREATER_THAN else number < limit
 
     def __str__(self) -> str:
-        if self.operator is Operator.EXISTS:
+        if self.operator is SelectorOperator.EXISTS:
             return self.key
-        if self.operator is Operator.DOES_NOT_EXIST:
+        if self.operator is SelectorOperator.DOES_NOT_EXIST:
             return f"!{self.key}"
         values = ",".join(sorted(self.values))
         return (
@@ -103,7 +107,7 @@ class LabelRequirement(msgspec.Struct, frozen=True):
 
 
 class _Selector(Generic[_Requirement]):
-    """What both kinds of selectors have in common; they are equal when they print alike."""
+    """The common part of both selectors; two are equal when they print alike."""
 
     __slots__ = ("_requirements",)
 
@@ -111,14 +115,14 @@ class _Selector(Generic[_Requirement]):
 
     @property
     def requirements(self) -> tuple[_Requirement, ...]:
-        """What must hold, all of it."""
+        """The requirements, which must all hold."""
         return self._requirements
 
     @classmethod
     def where(cls, *requirements: _Requirement) -> Self:
-        """The selector of these requirements.
+        """Returns the selector with these requirements.
 
-        >>> Labels.where(LabelRequirement("app", Operator.EXISTS))
+        >>> Labels.where(LabelRequirement("app", SelectorOperator.EXISTS))
         Labels('app')
         """
         selector = cls.__new__(cls)
@@ -127,7 +131,7 @@ class _Selector(Generic[_Requirement]):
 
     @classmethod
     def everything(cls) -> Self:
-        """The selector without requirements.
+        """Returns the selector without requirements.
 
         >>> Labels.everything().matches({"app": "shop"})
         True
@@ -144,7 +148,7 @@ class _Selector(Generic[_Requirement]):
         return self.where(*self._requirements, *other._requirements)
 
     def __bool__(self) -> bool:
-        """Whether anything is required at all."""
+        """Returns True if there is any requirement."""
         return bool(self._requirements)
 
     def __eq__(self, other: object) -> bool:
@@ -161,10 +165,10 @@ class _Selector(Generic[_Requirement]):
 
 
 class Labels(_Selector[LabelRequirement]):
-    """A label selector, from the text kubectl takes, from equalities, or both.
+    """A label selector, from the text that kubectl takes, from equalities, or both.
 
-    Keys that are no Python names go into the text or through `of`. Raises InvalidValueError for everything that
-    Kubernetes refuses.
+    Keys that are no Python names go into the text or through `of`. Raises InvalidValueError for text that Kubernetes
+    refuses.
 
     >>> Labels("tier in (web,api),!canary", app="shop")
     Labels('app=shop,!canary,tier in (api,web)')
@@ -185,7 +189,7 @@ class Labels(_Selector[LabelRequirement]):
 
     @classmethod
     def of(cls, labels: Mapping[str, str]) -> Self:
-        """The selector of everything that has all these labels.
+        """Returns the selector of objects with all these labels.
 
         >>> Labels.of({"app.kubernetes.io/name": "shop"})
         Labels('app.kubernetes.io/name=shop')
@@ -194,7 +198,7 @@ class Labels(_Selector[LabelRequirement]):
 
     @classmethod
     def nothing(cls) -> Self:
-        """A selector that cannot be satisfied, on no server either.
+        """Returns a selector that no labels satisfy, on a server neither.
 
         >>> Labels.nothing()
         Labels('nothing,!nothing')
@@ -203,7 +207,7 @@ class Labels(_Selector[LabelRequirement]):
 
     @classmethod
     def from_wire(cls, value: object) -> Self:
-        """The selector that a LabelSelector stands for: nothing if it is null, everything if it is empty.
+        """Returns the selector of a LabelSelector: nothing for null, everything for an empty one.
 
         >>> Labels.from_wire({"matchExpressions": [{"key": "tier", "operator": "In", "values": ["web", "api"]}]})
         Labels('tier in (api,web)')
@@ -216,7 +220,7 @@ class Labels(_Selector[LabelRequirement]):
         return cls.where(*_equalities(equal), *map(_from_expression, expressions))
 
     def to_wire(self) -> dict[str, Any]:
-        """The LabelSelector of the same meaning; InvalidValueError for `<` and `>`, which it cannot express.
+        """Returns the equivalent LabelSelector. Raises InvalidValueError for `<` and `>`, which it cannot express.
 
         >>> Labels("app=shop,!canary").to_wire()
         {'matchLabels': {'app': 'shop'}, 'matchExpressions': [{'key': 'canary', 'operator': 'DoesNotExist'}]}
@@ -232,7 +236,7 @@ class Labels(_Selector[LabelRequirement]):
         return {name: part for name, part in parts.items() if part}
 
     def matches(self, labels: Mapping[str, str] | None) -> bool:
-        """Whether an object with these labels is selected.
+        """Returns True if the selector selects an object with these labels.
 
         >>> Labels("tier notin (web)").matches({"tier": "web"}), Labels("tier notin (web)").matches(None)
         (False, True)
@@ -242,14 +246,14 @@ class Labels(_Selector[LabelRequirement]):
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    r"""One requirement on one field; `operator` is `Operator.EQUALS` or `Operator.NOT_EQUALS`.
+    r"""One requirement on one field; `operator` is `SelectorOperator.EQUALS` or `SelectorOperator.NOT_EQUALS`.
 
-    >>> print(FieldRequirement("metadata.name", Operator.NOT_EQUALS, "a,b"))
+    >>> print(FieldRequirement("metadata.name", SelectorOperator.NOT_EQUALS, "a,b"))
     metadata.name!=a\,b
     """
 
     path: str
-    operator: Operator
+    operator: SelectorOperator
     value: str
 
     def __str__(self) -> str:
@@ -258,9 +262,9 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class Fields(_Selector[FieldRequirement]):
-    r"""A field selector, from the text kubectl takes; `\`, `,` and `=` in a value are escaped with a backslash.
+    r"""A field selector, from the text that kubectl takes; a backslash escapes `\`, `,` and `=` in a value.
 
-    Which fields a kind can be selected by is the server's affair. Raises InvalidValueError for other text.
+    The server decides by which fields a kind can be selected. Raises InvalidValueError for other text.
 
     >>> Fields("spec.nodeName=a,status.phase!=Running") & Fields.of({"metadata.name": "web"})
     Fields('spec.nodeName=a,status.phase!=Running,metadata.name=web')
@@ -275,16 +279,16 @@ class Fields(_Selector[FieldRequirement]):
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
-        """The selector of everything whose fields have these values.
+        """Returns the selector of objects whose fields have these values.
 
         >>> Fields.of({"metadata.name": "web", "metadata.namespace": "shop"})
         Fields('metadata.name=web,metadata.namespace=shop')
         """
-        return cls.where(*(FieldRequirement(path, Operator.EQUALS, fields[path]) for path in sorted(fields)))
+        return cls.where(*(FieldRequirement(path, SelectorOperator.EQUALS, fields[path]) for path in sorted(fields)))
 
     @classmethod
     def nothing(cls) -> Self:
-        """A selector that cannot be satisfied, on no server either.
+        """Returns a selector that no object satisfies, on a server neither.
 
         >>> Fields.nothing()
         Fields('metadata.name!=,metadata.name=')
@@ -292,16 +296,17 @@ class Fields(_Selector[FieldRequirement]):
         return cls("metadata.name!=,metadata.name=")
 
     def matches(self, fields: Mapping[str, Any] | Callable[[str], object]) -> bool:
-        """Whether an object is selected: the object itself as JSON, or a function that looks a path up.
+        """Returns True if the selector selects the object, given as JSON or as a function from path to value.
 
-        A field that is not there counts as empty.
+        A missing field counts as empty.
 
         >>> Fields("status.phase!=Running").matches({"status": {"phase": "Pending"}})
         True
         """
         lookup = fields if callable(fields) else lambda path: _at_path(fields, path)
         return all(
-            (_as_text(lookup(requirement.path)) == requirement.value) == (requirement.operator is Operator.EQUALS)
+            (_as_text(lookup(requirement.path)) == requirement.value)
+            == (requirement.operator is SelectorOperator.EQUALS)
             for requirement in self._requirements
         )
 
@@ -325,7 +330,7 @@ def _optional(value: object, kind: type[Any], expected: str) -> Any:
 
 def _equalities(labels: Mapping[str, str]) -> list[LabelRequirement]:
     return [
-        LabelRequirement(key, Operator.EQUALS, (_expect(value, str, f"the value of {key!r} as text"),))
+        LabelRequirement(key, SelectorOperator.EQUALS, (_expect(value, str, f"the value of {key!r} as text"),))
         for key, value in labels.items()
     ]
 
@@ -359,7 +364,7 @@ def _field_requirement(term: str, selector: str) -> FieldRequirement:
             "put a backslash before each backslash, comma and equals sign in a value"
         )
     path, symbol, escaped = parts.groups()
-    operator = Operator.NOT_EQUALS if symbol == Operator.NOT_EQUALS else Operator.EQUALS
+    operator = SelectorOperator.NOT_EQUALS if symbol == SelectorOperator.NOT_EQUALS else SelectorOperator.EQUALS
     return FieldRequirement(path, operator, re.sub(r"\\(.)", r"\1", escaped))
 
 

@@ -1,6 +1,6 @@
-"""The shape of a model as plain data: which wire name holds what, and by which keys a list's items are told apart.
+"""The shape of a model as plain data: its wire names, and the keys that identify the items of a list.
 
-JSON that has to be walked beside its model (zero values, unknown fields) is walked by its shape.
+Code that walks JSON beside its model (zero values, unknown fields) follows its shape.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ from navarch.api.markers import ListMap
 from navarch.api.model import fields_of
 from navarch.api.quantity import Quantity
 
-__all__ = ["Shape", "shape_of"]
-
 
 @dataclass(slots=True)
-class Shape:
-    """One type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither.
+class ModelShape:
+    """The shape of one type. A struct has `fields` by wire name, a list or map has `items`, a scalar has neither.
 
-    `choices` are the values of an enum or literal; `unordered` says that a list is a set to the model.
+    `choices` are the values of an enum or literal; `unordered` marks a list that is a set in the model.
     """
 
     zero: Any = None
-    fields: dict[str, Shape] | None = None
+    fields: dict[str, ModelShape] | None = None
     required: frozenset[str] = frozenset()
-    items: Shape | None = None
+    items: ModelShape | None = None
     keys: tuple[str, ...] = ()
     nullable: bool = False
     nullable_fields: frozenset[str] = frozenset()
     choices: tuple[Any, ...] = ()
     unordered: bool = False
 
-    def at(self, path: str) -> Shape:
-        """The shape of the value at a place as msgspec names it: `$.spec.ports[0].name`."""
+    def at(self, path: str) -> ModelShape:
+        """Returns the shape at a path as msgspec writes it: `$.spec.ports[0].name`."""
         shape = self
         for name, _ in _STEP.findall(path):
-            shape = ((shape.fields or {}).get(name) if name else shape.items) or Shape()
+            shape = ((shape.fields or {}).get(name) if name else shape.items) or ModelShape()
         return shape
 
     def with_zero_values(self, value: Any) -> Any:
-        """`value` without nulls the model does not know, and with Go's zero values for required fields."""
+        """Returns `value` without nulls that the model does not permit, and with Go's zero values for
+        required fields.
+        """
         if isinstance(value, list) and self.items:
             return [self.items.with_zero_values(item) for item in value if item is not None or self.items.nullable]
         if not isinstance(value, dict):
@@ -82,18 +82,18 @@ _ZEROS: dict[Any, Any] = {str: "", bytes: "", int: 0, float: 0.0, bool: False, Q
 
 
 @cache
-def shape_of(annotation: Any) -> Shape:
-    """The shape of a type as it stands in an annotation. Recursive models give recursive shapes."""
-    return _Builder().build(annotation)
+def shape_of(annotation: Any) -> ModelShape:
+    """Returns the shape of an annotation. Recursive models give recursive shapes."""
+    return _ShapeBuilder().build(annotation)
 
 
 @dataclass(slots=True)
-class _Builder:
-    """Knows the structs under way, so that a struct that holds itself ends."""
+class _ShapeBuilder:
+    """Builds a shape; remembers the structs in progress, so that a recursive one ends."""
 
-    structs: dict[type, Shape] = field(default_factory=dict)
+    structs: dict[type, ModelShape] = field(default_factory=dict)
 
-    def build(self, annotation: Any) -> Shape:
+    def build(self, annotation: Any) -> ModelShape:
         annotation = _unnamed(annotation)
         origin, arguments = typing.get_origin(annotation) or annotation, typing.get_args(annotation)
         if origin is typing.Annotated:
@@ -101,41 +101,41 @@ class _Builder:
         if origin in {typing.Union, types.UnionType}:
             return self._union(arguments)
         if origin is typing.Literal:
-            return Shape(choices=arguments)
+            return ModelShape(choices=arguments)
         if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
             return self._struct(annotation)
         if isinstance(origin, type) and issubclass(origin, enum.Enum):
-            return Shape(choices=tuple(member.value for member in origin))
+            return ModelShape(choices=tuple(member.value for member in origin))
         if origin in _LISTS:
             items = self.build(arguments[0] if arguments else Any)
-            return Shape(zero=[], items=items, unordered=origin in _SETS)
+            return ModelShape(zero=[], items=items, unordered=origin in _SETS)
         if origin in _MAPS:
-            return Shape(zero={}, items=self.build(arguments[1] if arguments else Any))
-        return Shape(zero=_ZEROS.get(annotation))
+            return ModelShape(zero={}, items=self.build(arguments[1] if arguments else Any))
+        return ModelShape(zero=_ZEROS.get(annotation))
 
-    def _annotated(self, annotation: Any, markers: tuple[Any, ...]) -> Shape:
+    def _annotated(self, annotation: Any, markers: tuple[Any, ...]) -> ModelShape:
         shape = self.build(annotation)
         for marker in markers:
             if isinstance(marker, ListMap) and shape.items:
                 shape.keys = marker.keys
         return shape
 
-    def _union(self, members: tuple[Any, ...]) -> Shape:
-        """A union with None is its other member; of several members none can be told, so it is opaque."""
+    def _union(self, members: tuple[Any, ...]) -> ModelShape:
+        """Returns the other member of a union with None; a union of several members is opaque."""
         known = [member for member in members if member is not types.NoneType]
         nullable = len(known) < len(members)
         if len(known) != 1:
-            return Shape(zero=_ZEROS.get(known[0]), nullable=nullable)
+            return ModelShape(zero=_ZEROS.get(known[0]), nullable=nullable)
         shape = self.build(known[0])
         if shape.fields is not None:
             return shape
         shape.nullable = nullable
         return shape
 
-    def _struct(self, annotation: Any) -> Shape:
+    def _struct(self, annotation: Any) -> ModelShape:
         if annotation in self.structs:
             return self.structs[annotation]
-        shape = self.structs[annotation] = Shape(zero={}, fields={})
+        shape = self.structs[annotation] = ModelShape(zero={}, fields={})
         infos = fields_of(annotation)
         shape.fields = {info.encode_name: self.build(info.type) for info in infos}
         shape.required = frozenset(info.encode_name for info in infos if info.required)
@@ -144,7 +144,7 @@ class _Builder:
 
 
 def _unnamed(annotation: Any) -> Any:
-    """The type behind a NewType, or behind an alias of Python 3.12."""
+    """Returns the type behind a NewType, or behind a type alias of Python 3.12."""
     while (inner := getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)) is not None:
         annotation = inner
     return annotation

@@ -1,4 +1,4 @@
-"""Points in time on the wire: metav1.Time, which is a plain `datetime` here, and metav1.MicroTime."""
+"""Timestamps on the wire: metav1.Time, a plain `datetime` in Python, and metav1.MicroTime."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _MICRO_DIGITS: Final = 6
 
 
 def parse_time(text: str) -> datetime:
-    """The point in time an RFC 3339 text names, in UTC; what is finer than a microsecond is cut off.
+    """Returns the time of an RFC 3339 text, in UTC, truncated to microseconds.
 
-    Raises InvalidValueError for everything that Kubernetes refuses, a missing offset above all.
+    Raises InvalidValueError for text that Kubernetes refuses, above all for one without an offset.
 
     >>> parse_time("2024-02-29T13:30:00+01:00")
     datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.timezone.utc)
@@ -39,7 +39,7 @@ def parse_time(text: str) -> datetime:
 
 
 def format_time(moment: datetime) -> str:
-    """The text of metav1.Time: UTC, whole seconds, the rest cut off.
+    """Returns the text of metav1.Time: UTC, truncated to seconds.
 
     Raises InvalidValueError for a datetime without a time zone.
 
@@ -50,7 +50,7 @@ def format_time(moment: datetime) -> str:
 
 
 def truncate_to_seconds(moment: datetime) -> datetime:
-    """The same moment in UTC as it comes back from the API server, without a fraction.
+    """Returns the time in UTC as the API server returns it, without a fraction.
 
     >>> truncate_to_seconds(datetime(2006, 1, 2, 15, 4, 5, 999999, UTC))
     datetime.datetime(2006, 1, 2, 15, 4, 5, tzinfo=datetime.timezone.utc)
@@ -59,7 +59,7 @@ def truncate_to_seconds(moment: datetime) -> datetime:
 
 
 class MicroTime(datetime):
-    """A datetime that goes over the wire with exactly six fractional digits, as metav1.MicroTime does.
+    """A datetime with exactly six fractional digits on the wire, as metav1.MicroTime.
 
     Leases and events use it. Sums with timedelta stay MicroTime.
 
@@ -71,7 +71,7 @@ class MicroTime(datetime):
 
     @classmethod
     def of(cls, moment: datetime) -> Self:
-        """The same moment, in UTC.
+        """Returns the same time, in UTC.
 
         >>> MicroTime.of(datetime(2006, 1, 2, tzinfo=UTC)).year
         2006
@@ -81,7 +81,7 @@ class MicroTime(datetime):
 
     @classmethod
     def from_wire(cls, value: object) -> Self:
-        """The moment a metav1.MicroTime names.
+        """Returns the time of a metav1.MicroTime.
 
         Raises InvalidValueError unless there are six fractional digits, as the API server does.
 
@@ -97,7 +97,7 @@ class MicroTime(datetime):
         return cls.of(parse_time(parts.string))
 
     def to_wire(self) -> str:
-        """UTC with six fractional digits.
+        """Returns the text in UTC with six fractional digits.
 
         >>> MicroTime(2006, 1, 2, 15, 4, 5, 7, UTC).to_wire()
         '2006-01-02T15:04:05.000007Z'

@@ -1,4 +1,4 @@
-"""The cache: what the server has, kept near, as bytes.
+"""The cache: a local copy of the server's objects, as bytes.
 
 - A collection holds the newest known version of every object of a kind (of a selection, in chosen namespaces).
 - It is eventually what the server has: a change appears as soon as the watch shows it, in the server's order. Changes of
@@ -14,8 +14,8 @@ from navarch.cache.cache import Cache
 from navarch.cache.cached import Cached, IndexFunction, as_cached
 from navarch.cache.collection import Change, Collection
 from navarch.cache.entry import Entry, Owner, entry_of, only_status_differs
+from navarch.cache.feed import Namespaces
 from navarch.cache.informer import Informer, State
-from navarch.cache.namespaces import Namespaces
 
 __all__ = [
     "Cache",

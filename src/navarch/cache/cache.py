@@ -11,13 +11,10 @@ from navarch._base.clock import Clock
 from navarch.api import Kind
 from navarch.cache.cached import Cached, as_cached
 from navarch.cache.collection import Collection
-from navarch.cache.feed import Feed
+from navarch.cache.feed import Feed, Namespaces
 from navarch.cache.informer import Informer
-from navarch.cache.namespaces import Namespaces
 from navarch.client import Client
 from navarch.client.target import Readable
-
-__all__ = ["Cache"]
 
 T = TypeVar("T")
 
@@ -26,10 +23,10 @@ _EVERYWHERE = Namespaces()
 
 
 class Cache:
-    """Keeps collections of objects as the server has them. `run` it; `wait_synced` before reading.
+    """Keeps collections of objects up to date. `run` it; call `wait_synced` before reading.
 
-    Whoever asks for the same kind, selection and namespaces shares one collection and one watch. Should one of them mean
-    other namespaces later, the collection has what any of them means.
+    Callers that request the same kind, selection and namespaces share one collection and one watch. If one of them
+    changes its namespaces later, the collection has the union of all of them.
     """
 
     def __init__(self, client: Client, clock: Clock, rng: random.Random) -> None:
@@ -41,7 +38,7 @@ class Cache:
         self._wake = asyncio.Event()
 
     def collection(self, what: Readable[T] | Cached[T], namespaces: Namespaces = _EVERYWHERE) -> Collection[T]:
-        """The collection of those objects: kept while `run` is under way, from the moment it is first asked for."""
+        """Returns the collection of those objects, which is kept while `run` is running."""
         cached = as_cached(what)
         own = None if cached.namespaces is None else Namespaces(*cached.namespaces)
         collection = self._feed(cached, own or namespaces).collection
@@ -68,7 +65,7 @@ class Cache:
         return self._feed(_NAMESPACES, _EVERYWHERE)
 
     async def run(self) -> None:
-        """Keeps every collection until it is cancelled; those asked for later as soon as they are. May be run again."""
+        """Keeps every collection until cancelled, also those that are requested later. May be run again."""
         self._waiting = list(self._feeds.values())
         async with asyncio.TaskGroup() as group:
             while True:
@@ -79,16 +76,16 @@ class Cache:
                 await self._wake.wait()
 
     async def wait_synced(self) -> None:
-        """Returns when everything that was asked for was listed once."""
+        """Returns when every requested collection was listed once."""
         for feed in tuple(self._feeds.values()):
             await feed.wait_synced()
 
     def informers(self) -> Iterator[Informer]:
-        """Every watch there is right now."""
+        """Every running watch."""
         for feed in self._feeds.values():
             yield from feed.informers
 
     def collections(self) -> Iterator[Collection[Any]]:
-        """Everything that is kept."""
+        """Every collection."""
         for feed in self._feeds.values():
             yield feed.collection

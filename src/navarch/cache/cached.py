@@ -1,4 +1,4 @@
-"""What to keep in the cache."""
+"""`Cached`: the objects of a kind to cache, and how much of each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import msgspec
 from navarch.api import Fields, Kind, Labels
 from navarch.cache.entry import Entry, entry_of
 from navarch.client import MetadataOnly
-from navarch.client.heads import Head
+from navarch.client.list_body import ObjectHead
 from navarch.client.target import Readable, kind_of
 from navarch.errors import InvalidValueError
-
-__all__ = ["Cached", "IndexFunction", "as_cached"]
 
 T = TypeVar("T")
 
@@ -26,13 +24,13 @@ _PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 
 @dataclass(frozen=True, slots=True)
 class Cached(Generic[T]):
-    """A kind, and which of its objects, and how much of each, are kept in the cache.
+    """A kind, and which of its objects, and how much of each, are cached.
 
-    `labels` and `fields` select on the server. `namespaces` are names or patterns such as `team-*`; those of the operator
-    if none are given. `metadata_only` never fetches the rest: what is read is `PartialObjectMetadata`. `keep` names the
-    only fields to keep beside the metadata, such as `("spec.nodeName", "status")`; the others read as unset.
-    `indexes` name functions that give the values under which `ctx.list(..., index=("node", "n1"))` finds an object.
-    `views` is how many objects are kept as they were last read, so that reading them again need not decode them.
+    `labels` and `fields` select on the server. `namespaces` are names or patterns such as `team-*`; by default those of
+    the operator. `metadata_only` never fetches the rest: reads return `PartialObjectMetadata`. `keep` names the only
+    fields to keep beside the metadata, such as `("spec.nodeName", "status")`; the others read as unset. `indexes` name
+    functions that return the values under which `ctx.list(..., index=("node", "n1"))` finds an object. `views` is the
+    number of decoded objects that are kept for further reads.
 
     >>> from navarch.k8s.core.v1 import Pod
     >>> Cached(Pod, labels="app=web", keep=("status.phase",)).kind.plural
@@ -69,25 +67,27 @@ class Cached(Generic[T]):
 
     @property
     def readable(self) -> Readable[Any]:
-        """What is asked of the server: whole objects, or their metadata alone."""
+        """The target of requests: whole objects, or their metadata alone."""
         return MetadataOnly(self.of) if self.metadata_only else self.of  # type: ignore[arg-type]  # a class or a Kind
 
-    def entry(self, data: bytes, head: Head | None = None) -> Entry:
-        """The entry for an object's JSON, with no more than is to be kept."""
+    def entry(self, data: bytes, head: ObjectHead | None = None) -> Entry:
+        """Returns the entry for an object's JSON, with only the fields to keep."""
         return entry_of(_projected(data, self.keep) if self.keep else data, head)
 
     def written(self, data: bytes) -> Entry:
-        """The same for the whole object that the server answers a write with, even if reads ask for its metadata alone."""
+        """Returns the entry for the server's answer to a write, which is a whole object even if reads request metadata
+        alone.
+        """
         return entry_of(_metadata_alone(data)) if self.metadata_only else self.entry(data)
 
 
 def as_cached(what: Readable[T] | Cached[T]) -> Cached[T]:
-    """`what`, where a bare kind stands for all of its objects."""
+    """Returns `what` as a `Cached`; a bare kind means all of its objects."""
     return what if isinstance(what, Cached) else Cached(what)
 
 
 def _refuse_text(name: str, value: object) -> None:
-    """One text where several are expected would be taken letter by letter."""
+    """Refuses one text in place of several: it would be taken letter by letter."""
     if isinstance(value, str):
         raise InvalidValueError(f"expected a tuple of texts for {name}, got {value!r}; write {name}=({value!r},)")
 
@@ -105,7 +105,7 @@ def _projected(data: bytes, keep: tuple[str, ...]) -> bytes:
 
 
 def _copy(source: dict[str, Any], target: dict[str, Any], path: list[str]) -> None:
-    """Copies what stands at `path`, with the levels above it; nothing if nothing stands there."""
+    """Copies the value at `path`, with the levels above it; nothing if there is no value."""
     name, *rest = path
     if name not in source:
         return

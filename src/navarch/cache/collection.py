@@ -1,8 +1,8 @@
-"""The objects of one kind, as the watch and own writes show them.
+"""The objects of one kind, from the watch and from own writes.
 
-Promises: what `entry` gives is never older than a write that was told by `wrote` or `deleted`. Subscribers are told of
-every change that the watch shows, in its order, once: also of those that are older than an own write. What was deleted
-while no watch was there is told as a deletion when the next list does not have it.
+Promises: `entry` never returns a version older than a write that was reported by `wrote` or `deleted`. Subscribers
+receive every change of the watch, in its order, once: also changes that are older than an own write. An object that was
+deleted without a watch is reported as a deletion when the next list lacks it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from typing import Generic, TypeVar
 import msgspec
 
 from navarch.api import Key, Labels, encode
-from navarch.api.differences import differing_paths
+from navarch.api.merge_patch import differing_paths
 from navarch.cache.cached import Cached, IndexFunction
 from navarch.cache.entry import UNKNOWN, Entry
-from navarch.cache.store import Store
+from navarch.cache.store import EntryStore
 from navarch.errors import DecodeError
-
-__all__ = ["Change", "Collection"]
 
 T = TypeVar("T")
 
@@ -31,9 +29,10 @@ _EVERYTHING = Labels()
 
 
 class Change(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """What became of one object: it came (`old` is None), changed, or went (`new` is None).
+    """A change of one object: it was added (`old` is None), updated, or deleted (`new` is None).
 
-    `initial` marks the first list. `writer` is whoever wrote this version, if it directly follows what he had read.
+    `initial` marks the first list. `writer` is the controller that wrote this version, if the version directly follows
+    the one that it had read.
     """
 
     old: Entry | None
@@ -43,7 +42,7 @@ class Change(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     @property
     def newest(self) -> Entry:
-        """The object as it is, or as it was last."""
+        """The current object, or the last version of a deleted one."""
         found = self.new or self.old
         assert found is not None
         return found
@@ -52,7 +51,8 @@ class Change(msgspec.Struct, frozen=True, gc=False, eq=False):
 class _Unconfirmed:
     """Own writes of one object that the watch has not shown yet.
 
-    `base` is what the watch showed last; `writes` has the versions written, by whom, and what he had read.
+    `base` is the version that the watch showed last; `writes` has the written versions, their writers, and the versions
+    that those had read.
     """
 
     __slots__ = ("base", "deleted_by", "deleted_uid", "writes")
@@ -68,19 +68,19 @@ class _Unconfirmed:
         return self.base.version if self.base else 0
 
     def writer_of(self, entry: Entry) -> Hashable:
-        """Whoever wrote this version, if he had read the one that the watch showed last; forgets all up to it."""
+        """Returns the controller that wrote this resourceVersion if its read was current; drops older entries."""
         writer, read = self.writes.get(entry.version, (None, -1))
         self.writes = {version: write for version, write in self.writes.items() if version > entry.version}
         return writer if read == self.base_version else None
 
 
 class Collection(Generic[T]):
-    """The objects of one kind that are kept. Informers feed it, controllers read it and are told of changes."""
+    """The cached objects of one kind. Informers feed it, controllers read it and subscribe to changes."""
 
     def __init__(self, cached: Cached[T]) -> None:
         self.cached = cached
         self.kind = cached.kind
-        self.store = Store()
+        self.store = EntryStore()
         self._from_json: Callable[[bytes], T] = cached.readable.from_json
         self._views: OrderedDict[Key, tuple[int, T]] = OrderedDict()
         self._most_views = cached.views
@@ -97,15 +97,15 @@ class Collection(Generic[T]):
     # Reading
 
     def keeps(self, namespace: str) -> bool:
-        """Whether the objects of that namespace are kept here; one that is new only when it has been listed."""
+        """Returns True if the objects of that namespace are kept here; for a new namespace only once it was listed."""
         return self.namespaces is None or (namespace in self.namespaces and namespace in self._passed)
 
     def entry(self, key: Key) -> Entry | None:
-        """The newest known version of that object."""
+        """Returns the newest known version of that object."""
         return self.store.get(key)
 
     def view(self, entry: Entry) -> T:
-        """The typed object: shared, not to be changed, decoded once per version. Raises `DecodeError`."""
+        """Returns the typed object: shared, read-only, decoded once per version. Raises `DecodeError`."""
         known = self._views.get(entry.key)
         if known is not None and known[0] == entry.version:
             self._views.move_to_end(entry.key)
@@ -117,9 +117,9 @@ class Collection(Generic[T]):
         return found
 
     def take_changed_views(self, most: int) -> Iterator[tuple[Key, Iterator[str]]]:
-        """Drops typed objects that a reader has changed, and gives their keys and the paths that differ.
+        """Drops typed objects that a reader has modified, and returns their keys and the paths that differ.
 
-        Looks at the `most` that were read last.
+        Checks the `most` that were read last.
         """
         for key, (version, found) in list(islice(reversed(self._views.items()), most)):
             entry = self.store.get(key)
@@ -131,39 +131,41 @@ class Collection(Generic[T]):
                 yield key, differing_paths(msgspec.json.decode(meant), msgspec.json.decode(now))
 
     def allow_views(self, count: int) -> None:
-        """At least so many objects may be kept as they were last read."""
+        """Raises the number of decoded objects to keep to at least `count`."""
         self._most_views = max(self._most_views, count)
 
     def fresh(self, entry: Entry) -> T:
-        """The typed object as a private copy. Raises `DecodeError`."""
+        """Returns the typed object as a private copy. Raises `DecodeError`."""
         return self._from_json(entry.data)
 
     def entries(self, *, namespace: str | None = None, labels: Labels = _EVERYTHING) -> list[Entry]:
-        """The objects whose labels match, of one namespace or of all."""
+        """Returns the objects whose labels match, of one namespace or of all."""
         return self.store.select(labels, namespace)
 
     def owned_by(self, uid: str) -> list[Entry]:
-        """The objects that the one of that uid owns."""
+        """Returns the objects that the object of that uid owns."""
         return self.store.owned_by(uid)
 
     def controlled_by(self, uid: str) -> list[Entry]:
-        """The objects that the one of that uid controls."""
+        """Returns the objects that the object of that uid controls."""
         return self.store.controlled_by(uid)
 
     def orphans(self, namespace: str) -> list[Entry]:
-        """The objects of that namespace that nobody controls."""
+        """Returns the objects of that namespace without a controller."""
         return self.store.orphans(namespace)
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Begins an index by what `function` says of each object; one for which it fails has no values."""
+        """Adds an index by the values that `function` returns for each object; an object for which it fails has no
+        values.
+        """
         self.store.add_index(f"user:{name}", lambda entry: self._index_values(name, function, entry))
 
     def indexed(self, name: str, value: str) -> list[Entry]:
-        """The objects that have that value in the index of that name; raises `KeyError` for one that was not added."""
+        """Returns the objects with that value in the index of that name. Raises `KeyError` for an unknown index."""
         return self.store.indexed(f"user:{name}", value)
 
     def index_values(self, name: str, entry: Entry) -> Iterable[str]:
-        """The values of an object, of whichever version, in the index of that name; none in one that was not added."""
+        """Returns the values of an object, of any version, in the index of that name; none for an unknown index."""
         return self.store.values(f"user:{name}", entry)
 
     def _index_values(self, name: str, function: IndexFunction, entry: Entry) -> Iterable[str]:
@@ -178,18 +180,20 @@ class Collection(Generic[T]):
     # Telling
 
     def subscribe(self, subscriber: Callable[[Change], None]) -> None:
-        """Tells of every change from now on, after one initial change for each object that the watch has shown."""
+        """Reports every change from now on, after one initial change for each object that the watch has shown."""
         for entry in self._shown():
             self._tell_one(subscriber, Change(None, entry, initial=True))
         self._subscribers.append(subscriber)
 
     def _shown(self) -> list[Entry]:
-        """Every object as the watch showed it last: own writes are told when it shows them, and may never be."""
+        """Returns every object as the watch showed it last: own writes are reported when it shows them, which may never
+        happen.
+        """
         confirmed = [entry for entry in self.store if entry.key not in self._unconfirmed]
         return confirmed + [waiting.base for waiting in self._unconfirmed.values() if waiting.base is not None]
 
     def unsubscribe(self, subscriber: Callable[[Change], None]) -> None:
-        """Tells no more."""
+        """Ends the subscription."""
         self._subscribers.remove(subscriber)
 
     def _tell(self, change: Change) -> None:
@@ -205,7 +209,7 @@ class Collection(Generic[T]):
     # What the watch shows
 
     def saw(self, entry: Entry, *, initial: bool = False, listed: bool = False) -> None:
-        """The watch, or with `listed` a list, shows this version of an object."""
+        """Takes a version of an object from the watch, or with `listed` from a list."""
         if not listed:
             self._passed[entry.key.namespace] = entry.version
         unconfirmed = self._unconfirmed.get(entry.key)
@@ -222,7 +226,9 @@ class Collection(Generic[T]):
     def _tell_of_version(
         self, old: Entry | None, new: Entry, *, initial: bool = False, writer: Hashable = None
     ) -> None:
-        """An object of the same name with another uid is another object: the old one was deleted unseen."""
+        """Reports a version. An object of the same name with another uid is another object: the old one was deleted
+        unseen.
+        """
         if old is not None and old.uid != new.uid:
             self._tell(Change(old, None))
             old = None
@@ -242,13 +248,13 @@ class Collection(Generic[T]):
         self._tell_of_version(old, entry, writer=None if listed else writer)
 
     def _tell_of_unshown(self, held: Entry | None, *shown: Entry | None) -> None:
-        """What we wrote and others deleted before a watch could show it: who wrote it must hear that it is gone."""
+        """Reports the deletion of an object that we wrote and others deleted before a watch showed it."""
         if held is not None and all(entry is None or entry.uid != held.uid for entry in shown):
             self._tell(Change(None, held))
             self._tell(Change(held, None))
 
     def saw_deleted(self, entry: Entry) -> None:
-        """The watch shows that an object is gone; `entry` is its last version."""
+        """Takes a deletion from the watch; `entry` is the last version."""
         self._passed[entry.key.namespace] = entry.version
         unconfirmed = self._unconfirmed.get(entry.key)
         if unconfirmed is None:
@@ -264,23 +270,23 @@ class Collection(Generic[T]):
         self._tell(Change(old, None, writer=unconfirmed.deleted_by if own else None))
 
     def keys(self, namespace: str | None = None) -> set[Key]:
-        """What is known of one namespace or of all, own deletions that are not confirmed included."""
+        """Returns the known keys of one namespace or of all, with unconfirmed own deletions."""
         held = self.store if namespace is None else self.store.in_namespace(namespace)
         unconfirmed = {key for key in self._unconfirmed if namespace in {None, key.namespace}}
         return {entry.key for entry in held} | unconfirmed
 
     def unshown(self, namespace: str | None = None) -> set[Key]:
-        """Objects of one namespace or of all that are known by own writes alone."""
+        """Returns the objects of one namespace or of all that only own writes have shown."""
         waiting = self._unconfirmed.items()
         return {key for key, own in waiting if own.base is None and namespace in {None, key.namespace}}
 
     def missed(self, keys: Iterable[Key], version: int) -> None:
-        """A list of that version does not have these: they are gone, unless an own write is newer than the list."""
+        """Deletes objects that a list of that version lacks, unless an own write is newer than the list."""
         for key in keys:
             self._missed(key, version)
 
     def listed(self, namespace: str | None, version: int) -> None:
-        """Everything up to that version, of one namespace or of all, has been shown by a list: it is kept from now on."""
+        """Marks one namespace or all as listed up to that version."""
         if namespace is None:
             self._passed.clear()
             self.namespaces = None
@@ -300,9 +306,9 @@ class Collection(Generic[T]):
         self._tell_of_unshown(gone, old)
 
     def forget(self, namespace: str | None) -> None:
-        """Lets go of a namespace, or all (None), that is no longer kept.
+        """Drops a namespace, or all (None), that is no longer kept.
 
-        Nobody is told: nothing happened to the objects.
+        Reports no change: nothing happened to the objects.
         """
         for key in self.keys(namespace):
             self._removed(key)
@@ -316,14 +322,14 @@ class Collection(Generic[T]):
     # Own writes
 
     def version(self, key: Key) -> int:
-        """The version that is held right now, 0 if none; to be asked before a write and given to `wrote`."""
+        """Returns the version that is held now, 0 if none; call it before a write, for `wrote`."""
         entry = self.store.get(key)
         return entry.version if entry else 0
 
     def wrote(self, data: bytes, *, writer: Hashable, read: int) -> bool:
-        """`writer`, who had read version `read`, wrote the object; reads see it from now on.
+        """Takes the result of a write by `writer`, who had read version `read`; reads see it from now on.
 
-        Returns whether the watch has shown it already, directly after `read`: then nobody else's change lies between.
+        Returns True if the watch has shown it already, directly after `read`: then no other change lies between.
         """
         entry = self.cached.written(data)
         held, unconfirmed = self.store.get(entry.key), self._unconfirmed.get(entry.key)
@@ -339,7 +345,7 @@ class Collection(Generic[T]):
         return False
 
     def deleted(self, key: Key, uid: str, *, writer: Hashable) -> None:
-        """`writer` deleted the object of that uid for good: reads no longer find it."""
+        """Takes the deletion by `writer` of the object of that uid: reads no longer find it."""
         held = self.store.get(key)
         if held is None or held.uid != uid:
             return
@@ -348,13 +354,15 @@ class Collection(Generic[T]):
         self._removed(key)
 
     def _is_gone(self, entry: Entry, unconfirmed: _Unconfirmed | None) -> bool:
-        """Whether an object that is not held was deleted since: by ourselves, or before the answer to its write came."""
+        """Returns True if an object that is not held was deleted since: by ourselves, or before the answer to its write
+        came.
+        """
         if unconfirmed is not None and unconfirmed.deleted_uid == entry.uid:
             return True
         return entry.version <= max(self._passed.get(entry.key.namespace, 0), self._passed.get(None, 0))
 
     def _belongs(self, entry: Entry) -> bool:
-        """Whether a new object is one of those that are kept, as far as that can be told without the server."""
+        """Returns True if a new object is selected, as far as that can be decided without the server."""
         labels, fields = self.cached.labels, self.cached.fields
         assert isinstance(labels, Labels)
         return not fields and labels.matches(entry.labels) and self.keeps(entry.key.namespace)

@@ -1,4 +1,4 @@
-"""An object as the cache keeps it: bytes, and as much of its metadata as is needed to find it."""
+"""An object as the cache keeps it: its bytes, and the metadata that identifies it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from typing import Any
 import msgspec
 
 from navarch.api import Key
-from navarch.client.heads import Head, head_of
+from navarch.client.list_body import ObjectHead, head_of
 from navarch.errors import DecodeError
 
-__all__ = ["UNKNOWN", "Entry", "Owner", "entry_of", "is_related_alike", "only_status_differs"]
-
 UNKNOWN = -1
-"""A version that nothing can have."""
+"""A version that no object has."""
 
 _NONE: Mapping[str, str] = {}
 
@@ -46,17 +44,19 @@ _decode_related = msgspec.json.Decoder(_RelatedHead).decode
 
 @lru_cache(maxsize=256)
 def _related(data: bytes) -> _Related:
-    """Many ask for these of one version, one after the other: indexes, controllers, and what they map."""
+    """Decodes labels and owners; cached, since indexes, controllers and their mappings read the same version
+    in turn.
+    """
     return _decode_related(data).metadata
 
 
 class Entry(msgspec.Struct, gc=False, eq=False):
     """One version of one object. `previous` is the version that the watch showed just before it, 0 if none.
 
-    After a list that is `UNKNOWN`: others may lie between.
+    After a list it is `UNKNOWN`: other versions may lie between.
 
-    Uid, labels and owners are looked up in the bytes when they are asked for: they would take more memory than all the
-    rest beside the bytes, and an index has what is asked for often.
+    Uid, labels and owners are decoded from the bytes on access: they would take more memory than everything else beside
+    the bytes, and an index has the frequent ones.
     """
 
     key: Key
@@ -71,7 +71,7 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def uid(self) -> str:
-        """What tells the object from others that had its name."""
+        """The object's uid."""
         return _related(self.data).uid
 
     @property
@@ -81,27 +81,27 @@ class Entry(msgspec.Struct, gc=False, eq=False):
 
     @property
     def owners(self) -> tuple[Owner, ...]:
-        """Whom the object belongs to."""
+        """The object's owners."""
         return _related(self.data).owner_references or ()
 
     @property
     def controller(self) -> Owner | None:
-        """The owner that controls the object, if it has one."""
+        """The owner that controls the object; None if there is none."""
         return next((owner for owner in self.owners if owner.controller), None)
 
 
 def is_related_alike(old: Entry, new: Entry) -> bool:
-    """Whether two versions of an object have the same labels and owners."""
+    """Returns True if two versions of an object have the same labels and owners."""
     return bool(_related(old.data) == _related(new.data))
 
 
 _KEY_OF_MANAGED_FIELDS = b'"managedFields":'
 
 
-def entry_of(data: bytes, head: Head | None = None) -> Entry:
-    """The entry for an object's JSON, of which the head may be known already.
+def entry_of(data: bytes, head: ObjectHead | None = None) -> Entry:
+    """Returns the entry for an object's JSON; `head` is its decoded metadata, if it is known already.
 
-    Raises `DecodeError` if it is no object of Kubernetes.
+    Raises `DecodeError` if it is no Kubernetes object.
     """
     try:
         found = head or head_of(data)
@@ -119,7 +119,7 @@ def entry_of(data: bytes, head: Head | None = None) -> Entry:
 
 
 def _without(data: bytes, managed_fields: bytes) -> bytes:
-    """`data` without its `managedFields`: cut out, since writing it anew would cost ten times as much."""
+    """Returns `data` without its `managedFields`: cut out, since encoding it again would cost ten times as much."""
     start = data.find(_KEY_OF_MANAGED_FIELDS)
     inner = start + len(_KEY_OF_MANAGED_FIELDS)
     end = inner + len(managed_fields)
@@ -137,8 +137,8 @@ def _without_by_decoding(data: bytes) -> bytes:
     return msgspec.json.encode(found)
 
 
-class _Wanted(msgspec.Struct, rename="camel"):
-    """Which object it is, and what its owner can ask for beside the spec."""
+class _DesiredFields(msgspec.Struct, rename="camel"):
+    """The fields of an object that express its owner's intent."""
 
     uid: str = ""
     labels: dict[str, str] | None = None
@@ -148,16 +148,16 @@ class _Wanted(msgspec.Struct, rename="camel"):
 
 
 class _WantedHead(msgspec.Struct):
-    metadata: _Wanted
+    metadata: _DesiredFields
 
 
 _wanted = msgspec.json.Decoder(_WantedHead)
 
 
 def only_status_differs(old: Entry, new: Entry) -> bool:
-    """Whether nothing was asked of the object between the two: the spec, and what is set in the metadata, are the same.
+    """Returns True if the spec, and the fields of the metadata that users set, are equal in both versions.
 
-    Only kinds that count generations tell; of all others every version is new.
+    Only kinds with a generation allow it; for all others every version counts as changed.
     """
     if old.generation != new.generation or not new.generation or old.deleting != new.deleting:
         return False

@@ -18,17 +18,15 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any, TypeVar, cast
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
 from navarch._base.tasks import one_ahead
 from navarch.api import Fields, Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.client import ALL, Client, Listing, Watch, WatchEvent, WatchOptions
-from navarch.client.heads import Head
-from navarch.client.listing import may_come_in_pages
+from navarch.client.list_body import ObjectHead
+from navarch.client.reads import may_come_in_pages
 from navarch.errors import ApiError, ConfigError, Gone, NavarchError, NotFound, TransportError
-
-__all__ = ["Informer", "State"]
 
 T = TypeVar("T")
 
@@ -37,7 +35,7 @@ _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
 
 
 class State(Enum):
-    """What an informer does right now."""
+    """The state of an informer."""
 
     LISTING = "listing"
     WATCHING = "watching"
@@ -45,11 +43,11 @@ class State(Enum):
 
 
 class Informer:
-    """Keeps what a collection has of one namespace, or of all (None), as the server has it.
+    """Keeps a collection up to date for one namespace, or for all (None).
 
-    `run` ends by cancellation alone: whatever goes wrong is logged, waited out and begun anew. A watch goes on where it
-    ended wherever the server allows; otherwise everything is listed again and compared with what is there. What goes
-    wrong again and again in the same way is warned of once. Of a kind that `may_go`, it is no fault that it is not served.
+    Only cancellation ends `run`: it logs every error, waits and starts again. A watch resumes where it ended if the
+    server allows it; otherwise the informer lists again and compares the list with the collection. It warns of a
+    repeated error once. For a kind that `may_go`, a missing resource is no error.
     """
 
     def __init__(
@@ -66,7 +64,7 @@ class Informer:
         self._collection = collection
         self._namespace = namespace
         self._clock = clock.liveness
-        self._delays = Delays(_BACKOFF, rng)
+        self._delays = BackoffDelays(_BACKOFF, rng)
         self._may_go = may_go
         self._in_pages = False
         self._resume_from = ""
@@ -79,35 +77,35 @@ class Informer:
 
     @property
     def kind(self) -> Kind:
-        """The kind that is watched."""
+        """The watched kind."""
         return self._collection.kind
 
     @property
     def scope(self) -> str:
-        """Which of its objects: a namespace, selectors; empty if all."""
+        """The namespace and selectors; empty if all objects are watched."""
         return " ".join(filter(None, (self._namespace, self._collection.cached.scope)))
 
     @property
     def name(self) -> str:
-        """What is watched, for people."""
+        """The watched objects, for people."""
         return f"{self.kind.resource} in {self._namespace}" if self._namespace else self.kind.resource
 
     @property
     def synced(self) -> bool:
-        """Whether everything was listed once."""
+        """True once everything was listed."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Returns when everything was listed once."""
+        """Returns once everything was listed."""
         await self._synced.wait()
 
     def staleness(self) -> float:
-        """Seconds since the server was last heard of on this watch."""
+        """Returns the seconds since the server last sent data on this watch."""
         alive_at = self._watch.alive_at if self._watch else self._began_at
         return self._clock.monotonic() - max(alive_at, self._began_at)
 
     async def run(self) -> None:
-        """Lists and watches until it is cancelled."""
+        """Lists and watches until cancelled."""
         while True:
             try:
                 await self._list_and_watch()
@@ -119,7 +117,7 @@ class Informer:
             await self._clock.sleep(self._delays.next_delay())
 
     def _note(self, error: Exception) -> None:
-        """Remembers why it ended, and whether it can go on from there."""
+        """Records why the watch ended, and whether it can resume."""
         if isinstance(error, (Gone, NotFound)) or not isinstance(error, (ApiError, TransportError, ConfigError)):
             self._resume_from = ""
         is_known = str(error) == self.error or (self._may_go and isinstance(error, NotFound))
@@ -189,7 +187,7 @@ class Informer:
                     missing.discard(self._take_listed(data))
         return self._list_is_complete(missing, pages.resource_version)
 
-    def _take_listed(self, data: bytes, head: Head | None = None) -> Key:
+    def _take_listed(self, data: bytes, head: ObjectHead | None = None) -> Key:
         entry = self._collection.cached.entry(data, head)
         self._collection.saw(entry, initial=not self.synced, listed=True)
         return entry.key
@@ -224,7 +222,9 @@ class Informer:
 
 
 def _handed_over(page: list[T]) -> Iterator[T]:
-    """The objects in their order. Each leaves the page, which is not to be held beside what is kept of it."""
+    """Yields the objects in order and removes each from the page, which must not stay in memory beside the
+    cached copy.
+    """
     page.reverse()
     while page:
         yield page.pop()

@@ -1,14 +1,13 @@
-"""Entries by key, and by whatever else they are looked for."""
+"""Entries by key, with indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from navarch.api import Key, Labels
-from navarch.api.selectors import LabelRequirement, Operator
+from navarch.api.names import SelectorOperator
+from navarch.api.selectors import LabelRequirement
 from navarch.cache.entry import Entry
-
-__all__ = ["Store"]
 
 Values = Callable[[Entry], Iterable[str]]
 
@@ -16,11 +15,11 @@ _NAMESPACE = "namespace"
 _OWNER = "owner"
 _CONTROLLER = "controller"
 _LABEL = "label:"
-_EQUALITY = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_EQUALITY = (SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS)
 
 
 class _Index:
-    """Which entries have which value. `values` must give the same for the same entry, always."""
+    """Entries by value. `values` must be a pure function of the entry."""
 
     def __init__(self, values: Values) -> None:
         self.values = values
@@ -41,8 +40,8 @@ class _Index:
         return self._buckets.get(value, {})
 
 
-class Store:
-    """The newest known version of each object. Indexes are kept up to date with every `put` and `remove`."""
+class EntryStore:
+    """The newest known version of each object. `put` and `remove` update the indexes."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
@@ -57,11 +56,11 @@ class Store:
         return iter(self._entries.values())
 
     def get(self, key: Key) -> Entry | None:
-        """The entry of that key."""
+        """Returns the entry of that key."""
         return self._entries.get(key)
 
     def put(self, entry: Entry) -> None:
-        """Takes the entry in the place of the one of its key."""
+        """Adds the entry, or replaces the one of its key."""
         old = self._entries.get(entry.key)
         self._entries[entry.key] = entry
         self.bytes += len(entry.data) - (len(old.data) if old else 0)
@@ -71,7 +70,7 @@ class Store:
             index.add(entry)
 
     def remove(self, key: Key) -> Entry | None:
-        """Takes the entry out and returns it."""
+        """Removes the entry and returns it."""
         old = self._entries.pop(key, None)
         if old is not None:
             self.bytes -= len(old.data)
@@ -80,45 +79,46 @@ class Store:
         return old
 
     def add_index(self, name: str, values: Values) -> None:
-        """Begins an index over everything there is and comes; a name that is known stays as it is."""
+        """Adds an index over all present and future entries; keeps an existing index of that name."""
         if name not in self._indexes:
             index = self._indexes[name] = _Index(values)
             for entry in self._entries.values():
                 index.add(entry)
 
     def indexed(self, name: str, value: str) -> list[Entry]:
-        """The entries that have that value in an index that was added; raises `KeyError` for one that was not."""
+        """Returns the entries with that value in an index. Raises `KeyError` for an unknown index."""
         return list(self._indexes[name].find(value).values())
 
     def values(self, name: str, entry: Entry) -> Iterable[str]:
-        """What an index has of an entry, whether that is in the store or not; nothing, if the index was not added."""
+        """Returns the values of an entry in an index, also of an entry outside of the store; none for an
+        unknown index.
+        """
         index = self._indexes.get(name)
         return index.values(entry) if index is not None else ()
 
     def in_namespace(self, namespace: str) -> list[Entry]:
-        """The entries of one namespace; indexed from the first question on."""
+        """Returns the entries of one namespace; the first call creates the index."""
         self.add_index(_NAMESPACE, _namespace)
         return self.indexed(_NAMESPACE, namespace)
 
     def owned_by(self, uid: str) -> list[Entry]:
-        """The entries that the object of that uid owns; indexed from the first question on."""
+        """Returns the entries that the object of that uid owns; the first call creates the index."""
         self.add_index(_OWNER, _owners)
         return self.indexed(_OWNER, uid)
 
     def controlled_by(self, uid: str) -> list[Entry]:
-        """The entries whose controller is the object of that uid; indexed from the first question on."""
+        """Returns the entries whose controller is the object of that uid; the first call creates the index."""
         self.add_index(_CONTROLLER, _controller)
         return self.indexed(_CONTROLLER, uid)
 
     def orphans(self, namespace: str) -> list[Entry]:
-        """The entries of one namespace that have no controller; indexed from the first question on."""
+        """Returns the entries of one namespace without a controller; the first call creates the index."""
         return self.controlled_by(_nobody(namespace))
 
     def select(self, labels: Labels, namespace: str | None = None) -> list[Entry]:
-        """The entries whose labels match, of one namespace or of all.
+        """Returns the entries whose labels match, of one namespace or of all.
 
-        A label that is asked for by its value is indexed from the first question on, so that asking again does not go
-        through everything.
+        A label that is selected by value gets an index on first use, so that further calls do not scan every entry.
         """
         if not self._entries:
             return []
@@ -131,7 +131,7 @@ class Store:
         ]
 
     def _candidates(self, labels: Labels, namespace: str | None) -> Iterable[Entry]:
-        """The fewest entries among which all that are asked for are."""
+        """Returns the smallest known set of entries that contains all matches."""
         found = [self._with_label(requirement) for requirement in labels.requirements if _is_equality(requirement)]
         if found:
             return min(found, key=len)
@@ -161,7 +161,7 @@ def _controller(entry: Entry) -> Iterable[str]:
 
 
 def _nobody(namespace: str) -> str:
-    """Stands for the controller of orphans; no uid looks like that."""
+    """Stands for the controller of orphans; no uid has this form."""
     return f"nobody/{namespace}"
 
 

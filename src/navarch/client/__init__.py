@@ -1,13 +1,13 @@
 """The client: configuration, transport, typed verbs, one resumable watch."""
 
 from navarch.client.bodies import JsonPatch, MergePatch, Preconditions, StrategicPatch
+from navarch.client.call import RetryPolicy
 from navarch.client.client import Client, connect
 from navarch.client.config import Config, ExecPlugin, Impersonation, in_cluster, load
 from navarch.client.core import Options
 from navarch.client.discovery import ApiResource
-from navarch.client.listing import Listing, ObjectList
 from navarch.client.pods import ExecResult, Listener, LogLines, Output, PodStream, PortForward, Session
-from navarch.client.retry import Retry
+from navarch.client.reads import Listing, ObjectList
 from navarch.client.target import ALL, MetadataOnly, PartialObjectMetadata
 from navarch.client.transport import Request, Response, Transport, WebSocket
 from navarch.client.watch import Watch, WatchEvent, WatchOptions
@@ -35,7 +35,7 @@ __all__ = [
     "Preconditions",
     "Request",
     "Response",
-    "Retry",
+    "RetryPolicy",
     "Session",
     "StrategicPatch",
     "Transport",

@@ -1,4 +1,9 @@
-"""From the server's answers to errors of our tree."""
+"""Turns the server's failures into errors, without the values that it quotes.
+
+A server that refuses a patch quotes the whole patched object, and with a Secret its data. Error text keeps scalars,
+since they tell the reader what was wrong; it omits objects, lists and differences between objects, and of Secrets every
+value.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from navarch.client.echoes import is_secret, without_echoes
 from navarch.client.transport import Request
 from navarch.errors import (
     AlreadyExists,
@@ -31,7 +35,66 @@ from navarch.errors import (
     UnsupportedMediaType,
 )
 
-__all__ = ["StatusBody", "bad_answer", "error_from_answer", "error_from_status"]
+_LEFT_OUT = "(left out)"
+_MARK = re.compile(r"\b(?:(?:Invalid|Unsupported|Duplicate) value|Not found|Too long|Too many): |\bgot (?=&)")
+_STRUCTURE = re.compile(r'"?(?:[{\[&]|(?:[\w.*]|\[\])*map\[|(?:[\w.*]|\[\])+\{)')
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("|$)', re.DOTALL)
+_SCALAR = re.compile(r"[^\s:,\]]+(?=[:,\]]|$)")
+_DIFFERENCE = re.compile(r"\n@@.*?(?=\n[^-+ @]|\Z)", re.DOTALL)
+_SECRETS = re.compile(r"^/api/v1/(?:namespaces/[^/]+/)?secrets(?:/|$)")
+_BRACKETS = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+def is_secret(path: str) -> bool:
+    """Returns True if a request to `path` is about Secrets."""
+    return _SECRETS.match(path) is not None
+
+
+def without_echoes(text: str, *, secret: bool) -> str:
+    """Returns `text` without the objects that it quotes; with `secret`, without any value.
+
+    >>> without_echoes('spec: Invalid value: {"a":1}: expected a list', secret=False)
+    'spec: Invalid value: (left out): expected a list'
+    """
+    text = _DIFFERENCE.sub(f" {_LEFT_OUT}", text)
+    parts, end = [], 0
+    for mark in _MARK.finditer(text):
+        if mark.start() >= end and (value_end := _value_end(text, mark.end(), secret=secret)) > mark.end():
+            parts += [text[end : mark.end()], _LEFT_OUT]
+            end = value_end
+    return "".join([*parts, text[end:]])
+
+
+def _value_end(text: str, start: int, *, secret: bool) -> int:
+    """Returns the end of the value that begins at `start`; `start` itself if the value stays."""
+    structured = _STRUCTURE.match(text, start)
+    if not structured and not secret:
+        return start
+    if text.startswith("&", start):
+        return len(text)  # printed without quotes: nothing tells its end from what follows
+    if quoted := _QUOTED.match(text, start):
+        return quoted.end()
+    if structured:
+        return _balanced_end(text, start)
+    scalar = _SCALAR.match(text, start)
+    return scalar.end() if scalar else start
+
+
+def _balanced_end(text: str, start: int) -> int:
+    """Returns the end of the text that begins at `start`: a colon, comma or closing bracket outside of its own
+    brackets.
+    """
+    depth, place = 0, start
+    while place < len(text):
+        if quoted := _QUOTED.match(text, place):
+            place = quoted.end()
+            continue
+        depth += _BRACKETS.get(text[place], 0)
+        if depth < 0 or (depth == 0 and text.startswith((": ", ", "), place)):
+            break
+        place += 1
+    return place
+
 
 _BY_CODE: dict[int, type[ApiError]] = {
     400: BadRequest,
@@ -56,7 +119,7 @@ _MANAGER = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
 
 
 class StatusCause(msgspec.Struct, rename="camel"):
-    """One cause in a Status; as the server sends it."""
+    """One cause of a Status, as the server sends it."""
 
     reason: str | None = None
     message: str | None = None
@@ -64,14 +127,14 @@ class StatusCause(msgspec.Struct, rename="camel"):
 
 
 class StatusDetails(msgspec.Struct, rename="camel"):
-    """The details of a Status; as the server sends them."""
+    """The details of a Status, as the server sends them."""
 
     causes: list[StatusCause] | None = None
     retry_after_seconds: int | None = None
 
 
 class StatusMeta(msgspec.Struct):
-    """A Status's metadata: a 410 for a list may carry a token to go on with."""
+    """The metadata of a Status: a 410 for a list may have a continue token."""
 
     continue_: str | None = msgspec.field(name="continue", default=None)
 
@@ -87,14 +150,14 @@ class StatusBody(msgspec.Struct, rename="camel"):
 
 
 class _StatusOnly(StatusBody, tag_field="kind", tag="Status"):
-    """A Status and nothing else: what a proxy sends must not pass for one."""
+    """A Status without further fields: a proxy's answer must not pass for one."""
 
 
 _status_decoder = msgspec.json.Decoder(_StatusOnly)
 
 
 def error_from_answer(request: Request, what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The error that an answer with a failing status stands for; `what` says which call it was."""
+    """Returns the error for an answer with a failing HTTP status; `what` names the call."""
     retry_after = _retry_after(headers)
     try:
         status: StatusBody = _status_decoder.decode(body)
@@ -107,7 +170,7 @@ def error_from_answer(request: Request, what: str, code: int, headers: Mapping[s
 def error_from_status(
     what: str, status: StatusBody, code: int = 500, retry_after: float | None = None, *, secret: bool = False
 ) -> ApiError:
-    """The error that a Status stands for, without the objects that it quotes; for a `secret` without any value."""
+    """Returns the error for a Status, without the objects that it quotes; for a `secret` without any value."""
     reason, details = status.reason or "", status.details or StatusDetails()
     message = without_echoes(status.message or "", secret=secret)
     error = _class_for(status.code or code, reason)(
@@ -132,7 +195,7 @@ def _class_for(code: int, reason: str) -> type[ApiError]:
 
 
 def _name_managers(error: Conflict) -> None:
-    """Who is in the way of a server-side apply, and what to do about it."""
+    """Names the managers that conflict with a server-side apply, and the remedy."""
     owned: dict[str, list[str]] = {}
     for cause in error.causes:
         if cause.reason == "FieldManagerConflict" and (found := _MANAGER.search(cause.message)):
@@ -144,18 +207,18 @@ def _name_managers(error: Conflict) -> None:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds only: Kubernetes never sends a date."""
+    """Returns the seconds of Retry-After; Kubernetes never sends a date."""
     value = headers.get("Retry-After", "")
     return float(value) if value.isascii() and value.isdecimal() else None
 
 
 def bad_answer(request: Request, code: int, headers: Mapping[str, str], body: bytes, fault: Any = "") -> BadAnswerError:
-    """For an answer that claims success but is not what Kubernetes would send."""
+    """Returns the error for an answer that claims success but is not from Kubernetes."""
     return BadAnswerError(_not_kubernetes(request, code, headers, body) + (f" ({fault})" if fault else ""))
 
 
 def _known_text(request: Request, body: bytes) -> str:
-    """What an API server means by an answer that is no Status; empty for any other body."""
+    """Returns the meaning of an API server's answer that is no Status; empty for any other body."""
     if body == _PLAIN:
         return "expected TLS, got a request without; write https:// in the server's address"
     if body != _UNSERVED:

@@ -1,4 +1,4 @@
-"""What writes carry: patches, delete options, and objects as they are sent."""
+"""The bodies of writes: patches, delete options, and objects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from navarch.api import Dynamic, Kind, Object, decode, encode, full_wire
-from navarch.api.sendable import check_sendable
+from navarch.api.unknown_fields import check_sendable
 from navarch.errors import (
     ApiError,
     Conflict,
@@ -19,22 +19,6 @@ from navarch.errors import (
     Unauthorized,
     UnsupportedMediaType,
 )
-
-__all__ = [
-    "JsonPatch",
-    "MergePatch",
-    "Patch",
-    "Preconditions",
-    "Propagation",
-    "StrategicPatch",
-    "applied_body",
-    "delete_options",
-    "explain_refusal",
-    "explain_types",
-    "object_body",
-    "required_name",
-    "required_patch",
-]
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 _UNEXPLAINED = "due to an error in our request"
@@ -50,7 +34,7 @@ _OPERATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class JsonPatch:
-    """RFC 6902: a list of operations, each of which must fit."""
+    """RFC 6902: a list of operations, each of which must apply."""
 
     operations: list[dict[str, Any]]
     media_type: ClassVar[str] = "application/json-patch+json"
@@ -62,12 +46,12 @@ class JsonPatch:
             _check_operation(index, operation)
 
     def body(self) -> bytes:
-        """The patch as it is sent."""
+        """Returns the patch as it is sent."""
         return encode(self.operations)
 
 
 def _check_operation(index: int, operation: Any) -> None:
-    """What a server would refuse without saying why."""
+    """Refuses an operation that the server would refuse without a reason."""
     expected = f"expected operation {index} as {{'op': 'replace', 'path': '/spec/size', 'value': 3}}"
     if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
         raise PatchError(f"{expected}, got no op of {', '.join(_OPERATIONS)}")
@@ -78,13 +62,13 @@ def _check_operation(index: int, operation: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MergePatch:
-    """RFC 7386: what is named is set, null removes, lists are replaced whole."""
+    """RFC 7386: sets the named fields, null removes a field, lists are replaced whole."""
 
     changes: dict[str, Any]
     media_type: ClassVar[str] = "application/merge-patch+json"
 
     def body(self) -> bytes:
-        """The patch as it is sent."""
+        """Returns the patch as it is sent."""
         return encode(self.changes)
 
 
@@ -96,7 +80,7 @@ class StrategicPatch:
     media_type: ClassVar[str] = "application/strategic-merge-patch+json"
 
     def body(self) -> bytes:
-        """The patch as it is sent."""
+        """Returns the patch as it is sent."""
         return encode(self.changes)
 
 
@@ -104,7 +88,7 @@ Patch = JsonPatch | MergePatch | StrategicPatch
 
 
 def required_patch(patch: object) -> Patch:
-    """`patch`, if it says what kind of patch it is."""
+    """Returns `patch` if it has one of the patch types."""
     if not isinstance(patch, (JsonPatch, MergePatch, StrategicPatch)):
         raise PatchError(
             f"expected a patch, got {type(patch).__name__}; wrap it: MergePatch({{...}}) or JsonPatch([...])"
@@ -113,7 +97,7 @@ def required_patch(patch: object) -> Patch:
 
 
 def explain_refusal(error: ApiError, patch: Patch) -> None:
-    """Adds to the error what the server does not say of a patch that it refuses."""
+    """Adds the reason to the error of a refused patch if the server does not give it."""
     if isinstance(error, UnsupportedMediaType) and isinstance(patch, StrategicPatch):
         reason = "custom kinds take no strategic merge patch; use MergePatch, or apply"
     elif isinstance(error, Invalid) and isinstance(patch, JsonPatch) and error.message.endswith(_UNEXPLAINED):
@@ -125,13 +109,13 @@ def explain_refusal(error: ApiError, patch: Patch) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preconditions:
-    """A delete goes ahead only if the object is still this one."""
+    """The server deletes the object only if it still has this uid and resourceVersion."""
 
     uid: str | None = None
     resource_version: str | None = None
 
     def wire(self) -> dict[str, str]:
-        """As they are sent."""
+        """Returns the preconditions as they are sent."""
         given = {"uid": self.uid, "resourceVersion": self.resource_version}
         return {key: value for key, value in given.items() if value is not None}
 
@@ -150,16 +134,16 @@ _NOT_APPLIED = (
 
 
 def object_body(target: Object | Dynamic, kind: Kind, subresource: str | None) -> bytes:
-    """The object as it is written. Its status is left out where the server would ignore it."""
+    """Returns the object as it is written, without the status if the server would ignore it."""
     return encode(_without_status(_wire(target, kind), kind, subresource))
 
 
 def applied_body(
     desired: Object | Dynamic, kind: Kind, subresource: str | None, resource_version: str | None = None
 ) -> bytes:
-    """The object as it is applied: what its owner wants, without what the server says about it.
+    """Returns the object as it is applied: the fields that its owner sets, without those that the server sets.
 
-    With a `resource_version` the server takes it only if that is the object's version.
+    With a `resource_version` the server accepts it only if the object has that version.
     """
     wire = _without_status(_wire(desired, kind), kind, subresource)
     kept = {key: value for key, value in wire.get("metadata", {}).items() if key not in _NOT_APPLIED}
@@ -168,7 +152,7 @@ def applied_body(
 
 
 def _wire(target: Object | Dynamic, kind: Kind) -> dict[str, Any]:
-    """Items of a list come without their type, so an object that was listed has none of its own."""
+    """Returns the object with apiVersion and kind, which items of a list lack."""
     if isinstance(target, Dynamic):
         return {"apiVersion": kind.api_version, "kind": kind.kind, **target}
     check_sendable(target)
@@ -183,7 +167,7 @@ def _without_status(wire: dict[str, Any], kind: Kind, subresource: str | None) -
 
 
 def explain_types(error: ApiError, given: Object | Dynamic, body: bytes) -> None:
-    """Says which value of a refused object has another type than its class declares: no type checker was asked."""
+    """Names the value of a refused object that has another type than its class declares."""
     if isinstance(given, Dynamic) or isinstance(error, (Conflict, Forbidden, NotFound, Unauthorized)):
         return
     try:
@@ -193,7 +177,7 @@ def explain_types(error: ApiError, given: Object | Dynamic, body: bytes) -> None
 
 
 def required_name(target: Object | Dynamic) -> str:
-    """The object's name; only `create` can do without."""
+    """Returns the object's name; only `create` can do without one."""
     if not target.name:
         raise InvalidValueError(f"expected a {target.kind} with a name, got one without; set metadata.name")
     return target.name
@@ -202,7 +186,7 @@ def required_name(target: Object | Dynamic) -> str:
 def delete_options(
     propagation: Propagation | None, grace_seconds: int | None, preconditions: Preconditions | None, *, dry_run: bool
 ) -> dict[str, Any]:
-    """DeleteOptions; what is None is left to the server."""
+    """Returns DeleteOptions; the server decides about each that is None."""
     options = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",

@@ -4,30 +4,107 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock, SystemClock
-from navarch._base.closing import Closing
-from navarch.client.call import Caller
+from navarch._base.tasks import AsyncCloseable
+from navarch.api import Dynamic, Kind
+from navarch.client.call import ApiCaller
 from navarch.client.config import Config, load
 from navarch.client.core import FieldValidation, Options
-from navarch.client.install import Installs
-from navarch.client.pods import Pods
+from navarch.client.pods import PodVerbs
+from navarch.client.reads import Reads
 from navarch.client.subresources import Subresources
-from navarch.client.transport import Transport
-from navarch.client.updates import Updates
-from navarch.errors import ConfigError
+from navarch.client.transport import Request, Transport
+from navarch.client.writes import Updates, Writes
+from navarch.errors import ApiError, ConfigError, DeadlineError, Forbidden, InvalidValueError, NotFound
 
-__all__ = ["Client", "connect"]
+_CRD = Kind(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
+)
+_PACE = Backoff(initial=0.02, factor=1.5, maximum=0.5)
 
 
-class Client(Updates, Installs, Subresources, Pods, Closing):
+class CrdInstaller(Reads, Writes):
+    """Installs CustomResourceDefinitions and waits until they are served."""
+
+    async def install(self, crd: Mapping[str, Any], *, resource_version: str | None = None) -> None:
+        """Applies a CustomResourceDefinition and returns when the server serves all of its versions; a dry run does not
+        wait.
+
+        Raises `DeadlineError` if that takes longer than the client's time limit, `Invalid` if the server refuses the
+        definition, and, with a `resource_version`, `Conflict` if the definition has another version.
+        """
+        _require_definition(crd)
+        applied = await self.apply(Dynamic(crd), force=True, resource_version=resource_version)
+        if self.options.dry_run:
+            return
+        self.discovery.forget()
+        limit = self._caller.clock.monotonic() + self.options.timeout
+        for version in applied["spec"]["versions"]:
+            if version["served"]:
+                await self._until_served(applied, version["name"], limit)
+
+    async def _until_served(self, crd: Dynamic, version: str, limit: float) -> None:
+        """Polls until the definition is served; the server accepts it a moment before that."""
+        spec = crd["spec"]
+        kind = Kind(spec["group"], version, spec["names"]["kind"], plural=spec["names"]["plural"])
+        request = Request(method="GET", path=kind.path(), query={"limit": "1"}, timeout=self.options.timeout)
+        delays = BackoffDelays(_PACE, self._caller.rng)
+        while not await self._is_served(request, kind):
+            if self._caller.clock.monotonic() > limit:
+                raise DeadlineError(
+                    f"install {crd.name}: expected the server to serve {kind} within {self.options.timeout:g} s; "
+                    f"{await self._obstacle(crd.name)}"
+                )
+            await self._caller.clock.sleep(delays.next_delay())
+
+    async def _obstacle(self, name: str) -> str:
+        """Returns the message of the definition's own conditions; if they cannot be read, the command that
+        shows them.
+        """
+        try:
+            conditions = (await self.get(_CRD, name)).get("status", {}).get("conditions", [])
+        except ApiError:
+            conditions = []
+        broken = [condition for condition in conditions if condition["status"] == "False"]
+        found = [f"{condition['type']} is False: {condition.get('message')}" for condition in broken]
+        return "; ".join(found) or f"`kubectl describe crd {name}` shows its conditions"
+
+    async def _is_served(self, request: Request, kind: Kind) -> bool:
+        try:
+            await self._caller.call(request, f"list {kind.resource}")
+        except NotFound:
+            return False
+        except Forbidden:  # said before it is looked whether the kind is served
+            return await self._is_discovered(kind)
+        return True
+
+    async def _is_discovered(self, kind: Kind) -> bool:
+        """Returns True if discovery lists the kind: every user may read it, also without the right to list objects."""
+        try:
+            served = await self.discovery.resources(kind.api_version, fresh=True)
+        except NotFound:
+            return False
+        return any(resource.kind.plural == kind.plural for resource in served)
+
+
+def _require_definition(given: object) -> None:
+    got = given.get("kind") if isinstance(given, Mapping) else given
+    if got != _CRD.kind:
+        raise InvalidValueError(
+            f"expected a CustomResourceDefinition as a mapping, got {got!r}; write install(navarch.schema.crd(MyKind))"
+        )
+
+
+class Client(Updates, CrdInstaller, Subresources, PodVerbs, AsyncCloseable):
     """Talks to one API server through a transport. Use it in an `async with` block, which closes the transport.
 
-    Raises errors of `navarch.errors` only: `ApiError` when the server says no, `TransportError` when it says nothing.
-    A call that is cancelled leaves no connection behind; whether a write was carried out is then unknown.
+    Raises errors of `navarch.errors` only: `ApiError` if the server refuses, `TransportError` if it sends no answer. A
+    cancelled call leaves no connection behind; the server may or may not have executed a write.
     """
 
     def __init__(
@@ -38,7 +115,7 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
         clock: Clock | None = None,
         rng: random.Random | None = None,
     ) -> None:
-        caller = Caller(transport, options.retry, clock or SystemClock(), rng or random.Random())  # noqa: S311 - jitter
+        caller = ApiCaller(transport, options.retry, clock or SystemClock(), rng or random.Random())  # noqa: S311 - jitter
         super().__init__(caller, options)
 
     def using(
@@ -51,7 +128,9 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
         field_validation: FieldValidation | None = None,
         page_size: int | None = None,
     ) -> Client:
-        """The same client with some options changed, over the same connections: `client.using(dry_run=True)`."""
+        """Returns the same client with some options changed, over the same connections:
+        `client.using(dry_run=True)`.
+        """
         given: dict[str, Any] = {
             "namespace": namespace,
             "manager": manager,
@@ -66,13 +145,15 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
         return twin
 
     def through(self, wrap: Callable[[Transport], Transport]) -> Client:
-        """The same client, with its transport wrapped by `wrap`: to count requests, to refuse them, to inject faults."""
+        """Returns the same client, with its transport wrapped by `wrap`: to count requests, to refuse them, to inject
+        faults.
+        """
         caller = self._caller
         return Client(wrap(caller.transport), self.options, clock=caller.clock, rng=caller.rng)
 
     @property
     def origin(self) -> str:
-        """Where it goes, in a few words: "context 'dev' in ~/.kube/config"."""
+        """The source of the configuration, in a few words: "context 'dev' in ~/.kube/config"."""
         return self._caller.transport.origin
 
     @property
@@ -82,12 +163,12 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
 
     @property
     def clock(self) -> Clock:
-        """The clock that its waits go by."""
+        """The clock of its waits."""
         return self._caller.clock
 
     @property
     def rng(self) -> random.Random:
-        """Where its jitter comes from."""
+        """The random source of its jitter."""
         return self._caller.rng
 
     async def close(self) -> None:
@@ -96,10 +177,10 @@ class Client(Updates, Installs, Subresources, Pods, Closing):
 
 
 def connect(config: Config | None = None) -> Client:
-    """A client for the cluster that kubectl would talk to, or for the one `config` names.
+    """Returns a client for the cluster that kubectl would use, or for the one of `config`.
 
-    Its namespace and time limit are those of the configuration; `connect().using(manager="me")` changes options.
-    Nothing is opened before the first call. Raises `ConfigError` if there is no usable configuration.
+    Its namespace and time limit are those of the configuration; `connect().using(manager="me")` changes options. Opens
+    no connection before the first call. Raises `ConfigError` if there is no usable configuration.
     """
     from navarch.client.http import HttpTransport  # noqa: PLC0415 - embedded clusters never need it
 

@@ -1,4 +1,4 @@
-"""What all verbs share: where requests go, how their parameters are written, how answers become objects."""
+"""The common part of all verbs: paths, query parameters, and decoding of answers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from navarch.api import Fields, Kind, Labels
-from navarch.client.call import Caller
+from navarch.client.call import ApiCaller, RetryPolicy
 from navarch.client.discovery import Discovery
-from navarch.client.retry import Retry
 from navarch.client.target import ALL, Readable
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError
-
-__all__ = ["Core", "FieldSelector", "FieldValidation", "LabelSelector", "Options", "query_of", "selectors_of"]
 
 K = TypeVar("K")
 
@@ -26,11 +23,10 @@ FieldSelector = str | Mapping[str, str] | Fields | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What holds for every call of one client.
+    """The options of every call of one client.
 
-    `namespace` is where namespaced kinds are looked for if a call names none; `manager` owns the fields that are
-    applied; `timeout` bounds each call in seconds, retries included; `dry_run` lets the server check writes and keep
-    nothing; `page_size` asks for every list in pages of so many objects.
+    `namespace` is that of namespaced kinds if a call names none; `manager` owns the applied fields; `timeout` bounds
+    each call in seconds, with its retries; with `dry_run` the server checks writes and stores nothing.
     """
 
     namespace: str = "default"
@@ -39,7 +35,7 @@ class Options:
     dry_run: bool = False
     timeout: float = 30.0
     page_size: int | None = None
-    retry: Retry = Retry()
+    retry: RetryPolicy = RetryPolicy()
 
     def __post_init__(self) -> None:
         if not _is_limit(self.timeout):
@@ -51,15 +47,15 @@ def _is_limit(seconds: object) -> bool:
 
 
 class Core:
-    """The part of a client under its verbs."""
+    """The part of a client below its verbs."""
 
-    def __init__(self, caller: Caller, options: Options) -> None:
+    def __init__(self, caller: ApiCaller, options: Options) -> None:
         self._caller = caller
         self.options = options
         self.discovery = Discovery(caller, options.timeout)
 
     def _path(self, kind: Kind, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
-        """The path of an object or a collection; all namespaces only where no name is given."""
+        """Returns the path of an object or a collection; all namespaces are possible only without a name."""
         if not kind.namespaced:
             return kind.path(namespace=None if namespace == ALL else namespace, name=name, subresource=subresource)
         if namespace == ALL:
@@ -69,27 +65,29 @@ class Core:
         return kind.path(namespace=namespace or self.options.namespace, name=name, subresource=subresource)
 
     def _object_path(self, kind: Kind, namespace: str | None, name: str, subresource: str | None = None) -> str:
-        """The path of one object. A name that is None must not turn a delete into one of the whole collection."""
+        """Returns the path of one object. Refuses None as a name: it would turn a delete into one of the whole
+        collection.
+        """
         if not isinstance(name, str):
             raise InvalidValueError(f"expected the name of one of {kind.plural}, got {name!r}")
         return self._path(kind, namespace, name, subresource)
 
     def _what(self, verb: str, kind: Kind, namespace: str | None, name: str | None = None) -> str:
-        """The call in a few words, for errors: "get pods default/web"."""
+        """Returns the call in a few words, for errors: "get pods default/web"."""
         if not kind.namespaced:
             return " ".join(filter(None, (verb, kind.resource, name)))
         place = "in all namespaces" if namespace == ALL else namespace or self.options.namespace
         return f"{verb} {kind.resource} {place}/{name}" if name else f"{verb} {kind.resource} {place}"
 
     async def _object(self, kind: Readable[K], request: Request, what: str) -> K:
-        """The object that the request is answered with."""
+        """Sends the request and decodes the object of its answer."""
         answer = await self._caller.call(request, what)
         answer.type()
         return answer.decoded(kind.from_json)
 
 
 def query_of(**parameters: Any) -> dict[str, str]:
-    """The parameters that were given, as text; those that are None, empty or False are left out."""
+    """Returns the given parameters as text, without those that are None, empty or False."""
     return {
         name: _text(value)
         for name, value in parameters.items()
@@ -102,7 +100,7 @@ def _text(value: Any) -> str:
 
 
 def selectors_of(labels: LabelSelector, fields: FieldSelector) -> dict[str, str]:
-    """The selectors as parameters; text that is no selector is refused here, with the place of the fault."""
+    """Returns the selectors as parameters. Raises for text that is no selector, with the position of the fault."""
     given = {"labelSelector": _selector(Labels, labels), "fieldSelector": _selector(Fields, fields)}
     return {name: text for name, text in given.items() if text}
 

@@ -1,4 +1,4 @@
-"""What the server serves, and the way from a kind's name to its resource."""
+"""Discovery: the resources that the server serves, and the resource of a kind's name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 import msgspec
 
 from navarch.api import Dynamic, Kind, Object, ObjectMeta, decode
-from navarch.client.call import Answer, Caller
+from navarch.client.call import ApiAnswer, ApiCaller
 from navarch.client.target import kind_of
 from navarch.client.transport import Request
 from navarch.errors import InvalidValueError, NotFound
-
-__all__ = ["ApiResource", "Discovery", "Version"]
 
 _API_VERSION = re.compile(r"^(?:[a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[a-z0-9]+$")
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -33,8 +31,8 @@ class ApiResource:
     subresources: tuple[str, ...] = ()
 
     def answers_to(self, name: str) -> bool:
-        """Whether kubectl would take `name` for this resource: its plural, singular, kind or a short name, with or
-        without its group.
+        """Returns True if kubectl would accept `name` for this resource: its plural, singular, kind or a short name,
+        with or without its group.
         """
         bare, _, group = name.partition(".")
         if group and group not in {self.kind.group, f"{self.kind.version}.{self.kind.group}"}:
@@ -42,7 +40,7 @@ class ApiResource:
         return bare.lower() in {self.kind.plural, self.singular, self.kind.kind.lower(), *self.short_names}
 
 
-class Version(msgspec.Struct, rename="camel", frozen=True):
+class ServerVersion(msgspec.Struct, rename="camel", frozen=True):
     """The server's version."""
 
     major: str
@@ -51,7 +49,7 @@ class Version(msgspec.Struct, rename="camel", frozen=True):
     platform: str = ""
 
 
-class _Resource(msgspec.Struct, rename="camel"):
+class _ListedResource(msgspec.Struct, rename="camel"):
     name: str
     kind: str
     namespaced: bool
@@ -65,7 +63,7 @@ class _Resource(msgspec.Struct, rename="camel"):
 
 class _ResourceList(msgspec.Struct, rename="camel"):
     group_version: str
-    resources: list[_Resource] | None = None
+    resources: list[_ListedResource] | None = None
 
 
 class _Scoped(msgspec.Struct, rename="camel"):
@@ -107,7 +105,7 @@ class _GroupVersion(msgspec.Struct, rename="camel"):
     group_version: str
 
 
-class _Group(msgspec.Struct):
+class _ApiGroup(msgspec.Struct):
     name: str
     versions: list[_GroupVersion]
 
@@ -115,7 +113,7 @@ class _Group(msgspec.Struct):
 class _GroupList(msgspec.Struct):
     """The older form of discovery: names only."""
 
-    groups: list[_Group] = []
+    groups: list[_ApiGroup] = []
     versions: list[str] = []
 
 
@@ -123,40 +121,40 @@ class _Components(msgspec.Struct):
     schemas: dict[str, dict[str, Any]] = {}
 
 
-class _Document(msgspec.Struct):
+class _OpenApiDocument(msgspec.Struct):
     """An OpenAPI document."""
 
     components: _Components = msgspec.field(default_factory=_Components)
 
 
 class Discovery:
-    """Looks up kinds; remembers what it found. `forget` after CRDs have come or gone."""
+    """Looks up kinds and caches the result. Call `forget` after CRDs were created or deleted."""
 
-    def __init__(self, caller: Caller, timeout: float) -> None:
+    def __init__(self, caller: ApiCaller, timeout: float) -> None:
         self._caller = caller
         self._timeout = timeout
         self._known: dict[str, tuple[ApiResource, ...]] = {}
-        self._version: Version | None = None
+        self._version: ServerVersion | None = None
 
     def forget(self) -> None:
-        """Asks the server anew from now on."""
+        """Empties the cache."""
         self._known.clear()
         self._version = None
 
-    async def version(self) -> Version:
-        """The server's version."""
+    async def version(self) -> ServerVersion:
+        """Returns the server's version."""
         if self._version is None:
             answer = await self._get("/version", "read the server's version")
-            found = answer.decoded(partial(decode, Version))
+            found = answer.decoded(partial(decode, ServerVersion))
             if not found.git_version:
                 raise answer.bad("it names no version")
             self._version = found
         return self._version
 
     async def kind(self, api_version: str, kind: str) -> Kind:
-        """The kind of that name in that group and version; raises `NotFound` saying what there is instead.
+        """Returns the kind of that name in that group and version. Raises `NotFound` with the kinds that exist instead.
 
-        What is not known yet is asked for once more, since its CRD may be new.
+        Asks the server again for an unknown kind, since its CRD may be new.
         """
         if not _API_VERSION.match(api_version) or not kind:
             raise InvalidValueError(
@@ -172,13 +170,13 @@ class Discovery:
         )
 
     async def kind_of(self, target: Object | Dynamic) -> Kind:
-        """The kind of an object: its class knows it, otherwise the server does."""
+        """Returns the kind of an object: from its class, otherwise from the server."""
         if isinstance(target, Object):
             return kind_of(type(target))
         return await self.kind(target.api_version, target.kind)
 
     async def resources(self, api_version: str, *, fresh: bool = False) -> tuple[ApiResource, ...]:
-        """The resources of one group and version."""
+        """Returns the resources of one group and version."""
         if fresh or api_version not in self._known:
             path = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
             answer = await self._get(path, f"discover {api_version}")
@@ -187,18 +185,18 @@ class Discovery:
         return self._known[api_version]
 
     async def schemas(self, api_version: str) -> dict[str, dict[str, Any]]:
-        """The OpenAPI schemas of one group and version, by name; they refer to one another."""
+        """Returns the OpenAPI schemas of one group and version, by name; they refer to one another."""
         path = f"/openapi/v3/apis/{api_version}" if "/" in api_version else f"/openapi/v3/api/{api_version}"
         answer = await self._get(path, f"read the schemas of {api_version}")
-        return answer.decoded(partial(decode, _Document)).components.schemas
+        return answer.decoded(partial(decode, _OpenApiDocument)).components.schemas
 
     async def all(self) -> tuple[ApiResource, ...]:
-        """Every resource of every group, the preferred version of a group first."""
+        """Returns every resource of every group, the preferred version of a group first."""
         core, named = await self._aggregated("/api"), await self._aggregated("/apis")
         return (*core, *named)
 
     async def _aggregated(self, path: str) -> tuple[ApiResource, ...]:
-        """One answer for all groups, from servers that have it (1.27 and later); from others, one for each."""
+        """Returns one answer for all groups, from servers that have it (1.27 and later); from others, one for each."""
         answer = await self._get(path, "discover the API groups", accept=_AGGREGATED)
         answer.type()
         if "as=APIGroupDiscoveryList" in answer.headers.get("Content-Type", ""):
@@ -209,25 +207,27 @@ class Discovery:
         return tuple(resource for resources in lists for resource in resources)
 
     async def find(self, name: str) -> ApiResource:
-        """What kubectl would take `name` for: `deploy`, `deployments`, `deployments.apps`, `Deployment`."""
+        """Returns the resource that kubectl would choose for `name`: `deploy`, `deployments`, `deployments.apps`,
+        `Deployment`.
+        """
         for resource in await self.all():
             if resource.answers_to(name):
                 return resource
         raise NotFound(f"expected the name of a resource, got {name!r}, which the server does not serve", code=404)
 
-    async def _get(self, path: str, what: str, accept: str = "application/json") -> Answer:
+    async def _get(self, path: str, what: str, accept: str = "application/json") -> ApiAnswer:
         request = Request(method="GET", path=path, headers={"Accept": accept}, timeout=self._timeout)
         return await self._caller.call(request, what)
 
     def within(self, timeout: float) -> Discovery:
-        """The same knowledge with another time limit for each question."""
+        """Returns the same cache with another time limit for each request."""
         twin = Discovery(self._caller, timeout)
         twin._known = self._known
         return twin
 
 
 def _resources(served: _ResourceList) -> tuple[ApiResource, ...]:
-    """Subresources are listed beside their parents as `pods/log`; here they belong to them."""
+    """Attaches subresources to their resources; the server lists them beside their parents as `pods/log`."""
     group, _, version = served.group_version.rpartition("/")
     below: dict[str, list[str]] = {}
     for entry in served.resources or []:

@@ -19,8 +19,8 @@ from navarch._base.clock import Clock
 from navarch._base.connections import Connector
 from navarch.client.config import Authenticator, Config, default_user_agent
 from navarch.client.config.credentials import basic
-from navarch.client.config.model import without_password
-from navarch.client.config.proxies import environment_proxy
+from navarch.client.config.environment import environment_proxy
+from navarch.client.config.masking import without_password
 from navarch.client.transport import Request, Response, WebSocket
 from navarch.client.websocket import HttpWebSocket, Upgraded, hand_over_refusal, upgrade
 from navarch.errors import (
@@ -33,8 +33,6 @@ from navarch.errors import (
     NavarchError,
     TlsError,
 )
-
-__all__ = ["HttpTransport"]
 
 _CONNECT_SECONDS = 10.0
 _MAX_CONNECTIONS = 100
@@ -50,14 +48,14 @@ A = TypeVar("A", bound=Upgraded)
 
 
 class HttpTransport:
-    """Sends requests to the API server of one `Config`. Opens nothing before the first request."""
+    """Sends requests to the API server of one `Config`. Opens no connection before the first request."""
 
     def __init__(self, config: Config, clock: Clock) -> None:
         self._config = config
         self._clock = clock
         self._server = _without_user(config.server)
         self._shown = without_password(config.server)
-        self._authenticator: Authenticator = config.authenticator(clock)
+        self._authenticator = Authenticator(config, clock)
         self._proxy = config.proxy_url or environment_proxy(config.server)
         self._fixed_headers = _fixed_headers(config)
         self._short: aiohttp.ClientSession | None = None
@@ -77,18 +75,18 @@ class HttpTransport:
         return self._config.host
 
     async def send(self, request: Request) -> Response:
-        """See `Transport.send`. A refused credential is renewed and tried once more."""
+        """See `Transport.send`. Renews a refused credential and tries once more."""
         return _HttpResponse(request, await self._with_renewal(lambda: self._attempt(request)))
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        """See `Transport.connect`. A refused credential is renewed and tried once more."""
+        """See `Transport.connect`. Renews a refused credential and tries once more."""
         answer = await self._with_renewal(lambda: self._upgrade(request, protocols))
         if isinstance(answer, aiohttp.ClientResponse):
             return _HttpResponse(request, answer)
         return HttpWebSocket(answer, request, self._clock)
 
     async def close(self) -> None:
-        """Closes every connection, for good."""
+        """Closes every connection for good."""
         self._closed = True
         sessions, self._short, self._long = (self._short, self._long), None, None
         for session in sessions:
@@ -96,7 +94,7 @@ class HttpTransport:
                 await session.close()
 
     async def _with_renewal(self, attempt: Callable[[], Awaitable[tuple[A, int]]]) -> A:
-        """What `attempt` is answered; it also gives the version of the credential that it used."""
+        """Returns the result of `attempt`, which also returns the version of the credential that it used."""
         answer, version = await attempt()
         if (refused := _unauthorized(answer)) and await self._authenticator.refresh(version):
             refused.release()
@@ -142,7 +140,9 @@ class HttpTransport:
         return upgraded, version
 
     def _session(self, *, long_lived: bool) -> aiohttp.ClientSession:
-        """Watches have connections of their own, without a limit: they must not keep a write waiting for one."""
+        """Returns the session. Watches have their own, without a limit: they must not keep a write waiting for a
+        connection.
+        """
         if self._closed:
             raise ClosedError("expected an open client, got one that was closed; use it inside its `async with`")
         self._loop = self._loop or asyncio.get_running_loop()
@@ -157,7 +157,7 @@ class HttpTransport:
         return self._short
 
     def _ssl(self) -> ssl.SSLContext | None:
-        """Connections are pooled by context, so a new certificate leads to new connections."""
+        """Returns the TLS context. aiohttp pools connections by context, so a new certificate opens new connections."""
         version = self._authenticator.tls_version
         if self._tls is None or self._tls[0] != version:
             self._tls = version, self._authenticator.ssl_context()
@@ -190,23 +190,23 @@ def _fixed_headers(config: Config) -> CIMultiDict[str]:
 
 
 def _without_user(server: str) -> str:
-    """The address alone: aiohttp refuses one with a user in it beside any other credential."""
+    """Returns the address without its user: aiohttp refuses one beside any other credential."""
     parts = urlsplit(server)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _user_in(server: str) -> Mapping[str, str]:
-    """The header for the user that an address names, which counts if there is no other credential; as in Go."""
+    """Returns the header for the user in the address, which applies without another credential, as in Go."""
     parts = urlsplit(server)
     return basic(unquote(parts.username), unquote(parts.password or "")) if parts.username else {}
 
 
 class _BrokenOffError(aiohttp.ClientConnectionError):
-    """The connection broke while a write was under way, which may have been carried out."""
+    """The connection broke during a write, which the server may have executed."""
 
 
 async def _send_once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """A client middleware: aiohttp itself would send a PUT or DELETE again where a connection in use before breaks."""
+    """A client middleware that sends once: aiohttp itself repeats a PUT or DELETE when a reused connection breaks."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -228,7 +228,7 @@ def _new_session(limit: int, *middlewares: aiohttp.ClientMiddlewareType) -> aioh
 
 
 def _kept_alive(address: aiohttp.AddrInfoType) -> socket.socket:
-    """A connection whose other side is gone is noticed within a minute, even if nobody has anything to say."""
+    """Enables TCP keep-alive: a dead peer is noticed within a minute, even on an idle connection."""
     family, kind, protocol, *_ = address
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -277,7 +277,7 @@ class _HttpResponse:
 
 
 class _Chunks:
-    """No generator: one that is left in the middle would have to be closed by a task of its own."""
+    """The chunks of a body. It is no generator: one that is abandoned would need a task of its own to close it."""
 
     def __init__(self, request: Request, response: aiohttp.ClientResponse) -> None:
         self._request = request
@@ -297,7 +297,7 @@ class _Chunks:
 
 @contextmanager
 def _our_errors(request: Request, server: str, authenticator: Authenticator | None = None) -> Iterator[None]:
-    """Aiohttp's errors as ours: whether the request may have been carried out is what tells them apart."""
+    """Translates aiohttp's errors; they differ by whether the server may have executed the request."""
     try:
         yield
     except (aiohttp.ClientError, OSError) as error:
@@ -334,7 +334,7 @@ def _our_error(request: Request, server: str, error: aiohttp.ClientError | OSErr
 
 
 def _inner(error: aiohttp.ClientError | OSError) -> BaseException | None:
-    """What to chain: aiohttp's own errors know the proxy's password, or quote what the server sent."""
+    """Returns the error to chain: aiohttp's own errors contain the proxy's password, or quote the server's bytes."""
     if isinstance(error, aiohttp.ClientResponseError):
         return None
     inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error

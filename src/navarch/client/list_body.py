@@ -9,11 +9,35 @@ import msgspec
 
 from navarch.api import ListMeta, decode
 from navarch.client.answers import bad_answer
-from navarch.client.heads import Head, head_of
 from navarch.client.transport import Request, Response
 from navarch.errors import BadAnswerError, DecodeError
 
-__all__ = ["ListBody", "ListPage", "ListedObject"]
+
+class ObjectHead(msgspec.Struct, rename="camel", gc=False):
+    """As much of an object's metadata as is needed to know which object it is, and which version of it."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int | None = None
+    deletion_timestamp: str | None = None
+    managed_fields: msgspec.Raw = msgspec.Raw()
+
+
+class HeadOnly(msgspec.Struct, gc=False):
+    """An object of which only the head is looked at."""
+
+    metadata: ObjectHead = msgspec.field(default_factory=ObjectHead)
+
+
+_decoder = msgspec.json.Decoder(HeadOnly)
+
+
+def head_of(data: bytes) -> ObjectHead:
+    """The head of an object's JSON; raises `msgspec.DecodeError`."""
+    return _decoder.decode(data).metadata
+
 
 _ITEMS = b'"items":['
 # How every object of a list begins: built-in kinds without their type, custom resources with it.
@@ -33,7 +57,7 @@ class ListedObject(NamedTuple):
     """One object of a list: its JSON and its head."""
 
     data: bytes
-    head: Head
+    head: ObjectHead
 
 
 class ListBody:

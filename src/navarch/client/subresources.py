@@ -14,7 +14,6 @@ from navarch.client.transport import Request
 if TYPE_CHECKING:
     from navarch.k8s.autoscaling.v1 import Scale
 
-__all__ = ["Subresources"]
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Object)
@@ -23,7 +22,7 @@ PODS = Kind("", "v1", "Pod", plural="pods")
 
 
 class Subresources(Core):
-    """What hangs below an object and has a kind of its own."""
+    """Reads and writes the subresources of objects."""
 
     async def get_subresource(
         self,
@@ -59,7 +58,7 @@ class Subresources(Core):
         )
 
     async def get_scale(self, what: Readable[Any], name: str, *, namespace: str | None = None) -> Scale:
-        """How many replicas are asked for and how many there are."""
+        """Returns the wanted and the observed number of replicas."""
         return await self.get_subresource(what, name, "scale", _scale(), namespace=namespace)
 
     async def scale(
@@ -70,7 +69,7 @@ class Subresources(Core):
         *,
         namespace: str | None = None,
     ) -> Scale:
-        """Asks for that many replicas."""
+        """Sets the number of replicas."""
         kind, patch = kind_of(what), MergePatch({"spec": {"replicas": replicas}})
         request = self._request("PATCH", kind, name, "scale", namespace, body=patch.body(), media_type=patch.media_type)
         return await self._object(_scale(), request, self._what("scale", kind, namespace, name))
@@ -83,7 +82,7 @@ class Subresources(Core):
         grace_seconds: int | None = None,
         preconditions: Preconditions | None = None,
     ) -> None:
-        """Evicts a pod within its disruption budget; raises `TooManyRequests` if the budget forbids it now."""
+        """Evicts a pod within its disruption budget. Raises `TooManyRequests` if the budget forbids it now."""
         body = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -96,7 +95,7 @@ class Subresources(Core):
         answer.type()
 
     async def bind(self, name: str, node: str, *, namespace: str | None = None, uid: str | None = None) -> None:
-        """Puts a pod that has no node on that one; raises `Conflict` if it has one, or is not the one of that uid."""
+        """Assigns a pod to that node. Raises `Conflict` if it has a node, or another uid."""
         metadata = {"name": name, "namespace": namespace or self.options.namespace, **({"uid": uid} if uid else {})}
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}

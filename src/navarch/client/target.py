@@ -1,4 +1,4 @@
-"""What a verb acts on: a class, a kind without a class, or only the metadata of either."""
+"""The target of a verb: a class, a kind without a class, or only the metadata of either."""
 
 from __future__ import annotations
 
@@ -8,51 +8,40 @@ from typing import Any, Protocol, TypeVar, cast
 from navarch.api import Dynamic, Kind, Object
 from navarch.errors import InvalidValueError
 
-__all__ = [
-    "ALL",
-    "MetadataOnly",
-    "PartialObjectMetadata",
-    "Readable",
-    "accept",
-    "kind_of",
-    "reader_of",
-    "required_object",
-]
-
 T_co = TypeVar("T_co", covariant=True)
 W = TypeVar("W", bound=Object | Dynamic)
 
 ALL = "*"
-"""The namespace that stands for all of them in `list`, `watch` and `delete_all`."""
+"""Stands for all namespaces in `list`, `watch` and `delete_all`."""
 
 
 class Readable(Protocol[T_co]):
     """A class of objects, a `Kind` (its objects are `Dynamic`), or `MetadataOnly` of either."""
 
     def from_json(self, data: bytes) -> T_co:
-        """The object that `data` is; raises `DecodeError`."""
+        """Decodes an object. Raises `DecodeError`."""
         ...
 
 
 class PartialObjectMetadata(Object, group="meta.k8s.io", version="v1", plural="", has_status=False):
-    """An object of which only the metadata was asked for."""
+    """An object without its spec and status: only the metadata was requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataOnly:
-    """Asks for the metadata alone: `client.list(MetadataOnly(Secret))` never sees a secret."""
+    """Requests the metadata alone: `client.list(MetadataOnly(Secret))` never receives secret data."""
 
     of: type[Object] | Kind
 
     def from_json(self, data: bytes) -> PartialObjectMetadata:
-        """The metadata in `data`; it knows whose it is."""
+        """Decodes the metadata; the result knows its kind."""
         found = PartialObjectMetadata.from_json(data)
         vars(found)["_of"] = kind_of(self)
         return found
 
 
 def kind_of(what: Readable[Any]) -> Kind:
-    """The kind behind `what`; a class that declares none is refused."""
+    """Returns the kind of a target. Refuses a class that declares none."""
     if isinstance(what, MetadataOnly):
         return kind_of(what.of)
     kind = what if isinstance(what, Kind) else getattr(what, "__kind__", None)
@@ -65,7 +54,7 @@ def kind_of(what: Readable[Any]) -> Kind:
 
 
 def required_object(target: object) -> Object | Dynamic:
-    """`target`, if it is a whole object that can be written; what is often given instead is refused with the remedy."""
+    """Returns `target` if it is a whole object that can be written. Refuses common mistakes with a remedy."""
     if isinstance(target, PartialObjectMetadata):
         raise InvalidValueError("expected a whole object, got its metadata alone; patch it, or get it by its own class")
     if isinstance(target, (Object, Dynamic)):
@@ -79,12 +68,12 @@ def required_object(target: object) -> Object | Dynamic:
 
 
 def reader_of(target: W, kind: Kind) -> Readable[W]:
-    """Who reads an answer that is an object like `target`: its class, or its kind where it has none."""
+    """Returns the decoder for an object like `target`: its class, or its kind if it has no class."""
     return cast(Readable[W], kind if isinstance(target, Dynamic) else type(target))
 
 
 def accept(what: Readable[Any], *, many: bool = False) -> dict[str, str]:
-    """The header that asks for whole objects, or for their metadata alone."""
+    """Returns the Accept header for whole objects, or for their metadata alone."""
     if not isinstance(what, MetadataOnly):
         return {"Accept": "application/json"}
     form = "PartialObjectMetadataList" if many else "PartialObjectMetadata"

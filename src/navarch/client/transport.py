@@ -1,17 +1,59 @@
-"""The seam between the client and whatever carries its requests.
+"""The transport protocol: the seam between the client and the carrier of its requests.
 
-A transport sends one request and hands back one answer. It knows addresses, TLS and credentials; it does not know
-kinds, retries or errors of Kubernetes. `HttpTransport` is the one for real clusters; an embedded cluster brings
-its own that needs no socket.
+A transport sends one request and returns one answer. It knows addresses, TLS and credentials; it does not know kinds,
+retries or Kubernetes' errors. `HttpTransport` is the one for real clusters; an embedded cluster has its own, which
+needs no socket.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-__all__ = ["Request", "Response", "Transport", "WebSocket"]
+from navarch.errors import ConnectionLostError
+
+
+class BodyLines:
+    """The lines of a response's body as they arrive. A line may span any number of chunks."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+        self._chunks = response.chunks()
+        self._ready: deque[bytes] = deque()
+        self._begun: list[bytes] = []
+
+    async def next(self) -> bytes | None:
+        """Returns the next line without its end; None when the stream has ended.
+
+        Raises `ConnectionLostError` if it ended in the middle of a line.
+        """
+        while not self._ready:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                self._check_complete()
+                return None
+            self._take(chunk)
+        return self._ready.popleft()
+
+    async def close(self) -> None:
+        """Closes the connection."""
+        await self._response.close()
+
+    def _take(self, chunk: bytes) -> None:
+        """Joins the parts of an unfinished line once, when it ends: a line of 10 MB costs no more per byte than a short
+        one.
+        """
+        first, *rest = chunk.split(b"\n")
+        self._begun.append(first)
+        for part in rest:
+            self._ready.append(b"".join(self._begun))
+            self._begun = [part]
+
+    def _check_complete(self) -> None:
+        if any(self._begun):
+            raise ConnectionLostError("expected the end of a line, got the end of the stream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +61,7 @@ class Request:
     """One request. `timeout` bounds the whole exchange in seconds, `idle_timeout` the silence between two chunks.
 
     `long_lived` marks a watch, a log stream or a WebSocket: those never share a connection, or a limit on connections,
-    with the rest, and `timeout` bounds only their opening.
+    with other requests, and `timeout` bounds only their opening.
     """
 
     method: str
@@ -36,7 +78,7 @@ class Request:
 
 
 class Response(Protocol):
-    """An answer whose body has not been read yet. Whoever gets one reads it whole or closes it."""
+    """An answer with an unread body. The receiver reads it whole or closes it."""
 
     @property
     def status(self) -> int:
@@ -53,15 +95,15 @@ class Response(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """The whole body; raises `ConnectionLostError` or `DeadlineError`."""
+        """Returns the whole body. Raises `ConnectionLostError` or `DeadlineError`."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes; raises like `read`."""
+        """Yields the body as it arrives; raises like `read`."""
         ...
 
     async def close(self) -> None:
-        """Lets go of the connection, whether or not the body was read."""
+        """Closes the connection, whether or not the body was read."""
         ...
 
 
@@ -75,22 +117,22 @@ class WebSocket(Protocol):
         ...
 
     async def send(self, data: bytes) -> None:
-        """Sends one binary message; waits while the other side takes no more.
+        """Sends one binary message; waits while the peer accepts no more.
 
-        Raises `ConnectionLostError` when the other side is gone.
+        Raises `ConnectionLostError` when the peer is gone.
         """
         ...
 
     async def receive(self) -> bytes | None:
-        """The next message, text or binary; None when the other side has closed.
+        """Returns the next message, text or binary; None when the peer has closed.
 
-        Raises `ConnectionLostError` when the connection ends without a goodbye. What is not received stays with the
-        sender: a WebSocket holds no more than a few messages.
+        Raises `ConnectionLostError` when the connection ends without a close frame. Unreceived messages stay with the
+        sender: a WebSocket buffers only a few.
         """
         ...
 
     async def close(self) -> None:
-        """Closes the connection within a second or so; may be called twice, and while somebody receives."""
+        """Closes the connection within about a second; may be called twice, and during a `receive`."""
         ...
 
 
@@ -99,7 +141,7 @@ class Transport(Protocol):
 
     @property
     def origin(self) -> str:
-        """Where the address and the credential come from, for errors: "context 'dev' in ~/.kube/config"."""
+        """The source of the address and the credential, for errors: "context 'dev' in ~/.kube/config"."""
         ...
 
     @property
@@ -108,16 +150,17 @@ class Transport(Protocol):
         ...
 
     async def send(self, request: Request) -> Response:
-        """Sends the request and returns as soon as the status and headers are there.
+        """Sends the request and returns as soon as the status and headers have arrived.
 
-        Raises `ConnectError` if it was never sent, `ConnectionLostError` or `DeadlineError` if its fate is unknown.
+        Raises `ConnectError` if the request was not sent, `ConnectionLostError` or `DeadlineError` if the server may
+        have executed it.
         """
         ...
 
     async def connect(self, request: Request, protocols: Sequence[str]) -> Response | WebSocket:
-        """Opens a WebSocket with one of the protocols; a server that refuses gives its answer instead.
+        """Opens a WebSocket with one of the protocols; returns the answer of a server that refuses.
 
-        Raises like `send`, and `BadAnswerError` if the server upgrades to something else.
+        Raises like `send`, and `BadAnswerError` if the server upgrades to another protocol.
         """
         ...
 
@@ -127,7 +170,7 @@ class Transport(Protocol):
 
 
 class WrappedTransport:
-    """A transport around another one, which passes everything on. Subclasses override what they change."""
+    """A transport around another one that forwards every call. Subclasses override methods."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport

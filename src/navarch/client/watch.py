@@ -11,16 +11,14 @@ from typing import Generic, Literal, Self, TypeVar
 
 import msgspec
 
-from navarch._base.backoff import Backoff, Delays
-from navarch._base.closing import Closing
+from navarch._base.backoff import Backoff, BackoffDelays
+from navarch._base.tasks import AsyncCloseable
 from navarch.api import decode
 from navarch.client.answers import StatusBody, error_from_status
-from navarch.client.call import Caller
-from navarch.client.heads import Head, Headed
-from navarch.client.lines import Lines
-from navarch.client.retry import may_pass
+from navarch.client.call import ApiCaller, may_pass
+from navarch.client.list_body import HeadOnly, ObjectHead
 from navarch.client.target import Readable, accept
-from navarch.client.transport import Request, Response
+from navarch.client.transport import BodyLines, Request, Response
 from navarch.errors import (
     ApiError,
     BadAnswerError,
@@ -29,8 +27,6 @@ from navarch.errors import (
     InvalidValueError,
     TransportError,
 )
-
-__all__ = ["Watch", "WatchEvent", "WatchOptions"]
 
 K = TypeVar("K")
 EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
@@ -47,14 +43,14 @@ _INITIAL_END = "k8s.io/initial-events-end"
 
 
 class WatchEvent(Generic[K]):
-    """What happened to one object (`type`), and the object as it was afterwards (for DELETED: just before).
+    """A change of one object (`type`), and the object after it (for DELETED: just before).
 
-    The object is decoded when it is first looked at: one that does not fit its model fails there, and the watch goes on.
+    The object is decoded on first access: one that does not fit its model fails there, and the watch continues.
     """
 
     __slots__ = ("_data", "_kind", "_object", "head", "type")
 
-    def __init__(self, type: EventType, kind: Readable[K], data: bytes, head: Head) -> None:  # noqa: A002 - the API's word
+    def __init__(self, type: EventType, kind: Readable[K], data: bytes, head: ObjectHead) -> None:  # noqa: A002 - the API's word
         self.type: EventType = type
         self.head = head
         """The object's metadata, as far as it is needed to tell which object it is."""
@@ -64,12 +60,12 @@ class WatchEvent(Generic[K]):
 
     @property
     def data(self) -> bytes:
-        """The object as it came."""
+        """The object's JSON."""
         return self._data
 
     @property
     def object(self) -> K:
-        """The object; raises `DecodeError` if it does not fit its model."""
+        """The decoded object. Raises `DecodeError` if it does not fit its model."""
         if self._object is None:
             self._object = self._kind.from_json(self._data)
         return self._object
@@ -78,12 +74,12 @@ class WatchEvent(Generic[K]):
         return f"WatchEvent({self.type!r}, {len(self._data)} bytes)"
 
 
-class _Line(msgspec.Struct, gc=False):
+class _WatchLine(msgspec.Struct, gc=False):
     type: EventType | Literal["ERROR"]
-    object: Headed
+    object: HeadOnly
 
 
-class _Envelope(msgspec.Struct):
+class _WatchEnvelope(msgspec.Struct):
     object: msgspec.Raw
 
 
@@ -99,19 +95,19 @@ _AROUND = re.compile(rb'\{"type":"[A-Z]+","object":')
 
 
 def _object_in(line: bytes) -> bytes:
-    """The object inside a line of a watch: cut out where the line is written as Kubernetes does."""
+    """Returns the object of a line; cuts it out without decoding if the line has Kubernetes' layout."""
     around = _AROUND.match(line)
     if around is not None and line.endswith(b"}}"):
         return line[around.end() : -1]
-    return bytes(decode(_Envelope, line).object)
+    return bytes(decode(_WatchEnvelope, line).object)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """`bookmarks` hands bookmarks on; `initial` begins with an ADDED event for every object that is there.
+    """`bookmarks` delivers bookmarks; `initial` begins with an ADDED event for every existing object.
 
-    `timeout_seconds` is how long the server keeps one connection: each is replaced by a new one that goes on where it
-    ended, so a connection that died without a word is noticed at the latest ten seconds after that.
+    `timeout_seconds` is how long the server keeps one connection: a new one then continues where it ended, so a dead
+    connection is noticed at most ten seconds later.
     """
 
     bookmarks: bool = False
@@ -123,23 +119,25 @@ class WatchOptions:
             raise InvalidValueError(f"expected timeout_seconds of a watch to be 1 or more, got {self.timeout_seconds}")
 
 
-class Watch(Closing, Generic[K]):
-    """Changes from one revision on, in order, each exactly once, over as many connections as it takes.
+class Watch(AsyncCloseable, Generic[K]):
+    """Delivers changes since one resourceVersion, in order, each exactly once, over any number of connections.
 
-    Use it as `async with client.watch(Pod) as changes: async for change in changes`. Lost connections and busy servers
-    are waited out; the end comes only as an error: `Gone` when the server no longer keeps the revision (list again),
-    `Forbidden`, `NotFound` and the like, `ConnectError` if the first connection cannot be had within the client's time
-    limit, and whatever interrupts the initial events: those cannot be resumed.
+    Use it as `async with client.watch(Pod) as changes: async for change in changes`. Retries lost connections and busy
+    servers. Only an error ends it: `Gone` if the resourceVersion has expired (list again), `Forbidden`, `NotFound` and
+    the like, `ConnectError` if the first connection cannot be opened within the client's time limit, and any
+    interruption of the initial events: those cannot be resumed.
     """
 
-    def __init__(self, caller: Caller, kind: Readable[K], request: Request, what: str, options: WatchOptions) -> None:
+    def __init__(
+        self, caller: ApiCaller, kind: Readable[K], request: Request, what: str, options: WatchOptions
+    ) -> None:
         self._caller = caller
         self._kind = kind
         self._request = request
         self._what = what
         self._options = options
-        self._delays = Delays(_BACKOFF, caller.rng)
-        self._lines: Lines | None = None
+        self._delays = BackoffDelays(_BACKOFF, caller.rng)
+        self._lines: BodyLines | None = None
         self._in_initial = options.initial
         self._delivered = False
         self._opened_at = _NEVER
@@ -150,16 +148,16 @@ class Watch(Closing, Generic[K]):
 
     @property
     def in_initial(self) -> bool:
-        """Whether the initial events are still coming."""
+        """True while the initial events are still coming."""
         return self._in_initial
 
     async def __aenter__(self) -> Self:
-        """Begins: from here on no change is missed."""
+        """Starts the watch: no later change is missed."""
         self._lines = await self._connected()
         return self
 
     async def close(self) -> None:
-        """Lets go of the connection."""
+        """Closes the connection."""
         lines, self._lines = self._lines, None
         if lines is not None:
             await lines.close()
@@ -183,7 +181,7 @@ class Watch(Closing, Generic[K]):
                 return event
 
     async def _next_line(self) -> bytes:
-        """The next line from this connection or the one after it."""
+        """Returns the next line from this connection or the one after it."""
         while True:
             lines = self._lines = self._lines or await self._connected()
             try:
@@ -197,16 +195,18 @@ class Watch(Closing, Generic[K]):
             await self._after_the_end()
 
     async def _after_the_end(self) -> None:
-        """The server ends each connection when its time is up. One that ends at once would do so for ever."""
+        """Handles the end of a connection. The server ends each at its time; one that ends at once would do so for
+        ever.
+        """
         await self.close()
         if self._in_initial or self._caller.clock.liveness.monotonic() - self._opened_at < _AT_ONCE_SECONDS:
             await self._recover_from(ConnectionLostError(f"{self._what}: the stream ended before its time"))
 
-    async def _connected(self) -> Lines:
-        """A connection. The first is had within the client's limits or not at all; later ones are waited for."""
+    async def _connected(self) -> BodyLines:
+        """Returns a connection. The first one must open within the client's limits; later ones are retried."""
         while True:
             try:
-                lines = Lines(await self._open())
+                lines = BodyLines(await self._open())
             except (TransportError, ApiError) as error:
                 if self._opened_at == _NEVER:
                     raise
@@ -232,18 +232,18 @@ class Watch(Closing, Generic[K]):
         return await self._caller.open(request, self._what)
 
     async def _present(self) -> str:
-        """The revision of right now: a list of one object has it."""
+        """Returns the current resourceVersion, from a list of one object."""
         query = {**self._request.query, "limit": "1"}
         answer = await self._caller.call(
             replace(self._request, query=query, headers=accept(self._kind, many=True)), self._what
         )
-        found = answer.decoded(partial(decode, Headed)).metadata.resource_version
+        found = answer.decoded(partial(decode, HeadOnly)).metadata.resource_version
         if not found:
             raise answer.bad("it has no resourceVersion")
         return found
 
     async def _recover_from(self, error: TransportError | ApiError) -> None:
-        """Waits before the next connection; raises what waiting does not mend."""
+        """Waits before the next connection; raises an error that waiting does not resolve."""
         await self.close()
         if (self._in_initial and self._delivered) or not may_pass(error):
             raise error
@@ -252,14 +252,14 @@ class Watch(Closing, Generic[K]):
         _log.warning("%s; the watch goes on in %.1f s", error, delay)
         await self._caller.clock.liveness.sleep(delay)
 
-    def _decoded(self, line: bytes) -> _Line:
+    def _decoded(self, line: bytes) -> _WatchLine:
         try:
-            return decode(_Line, line)
+            return decode(_WatchLine, line)
         except DecodeError as error:
             raise BadAnswerError(f"{self._what}: expected a watch event, got {len(line)} bytes ({error})") from error
 
-    def _event(self, kind: EventType, head: Head, data: bytes) -> WatchEvent[K] | None:
-        """The event, unless it is a bookmark that nobody asked for."""
+    def _event(self, kind: EventType, head: ObjectHead, data: bytes) -> WatchEvent[K] | None:
+        """Returns the event; None for a bookmark that was not requested."""
         if kind == "BOOKMARK" and self._in_initial and _ends_initial(data):
             self._in_initial = False
         if not self._in_initial and head.resource_version:

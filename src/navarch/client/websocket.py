@@ -14,10 +14,8 @@ from navarch._base.clock import Clock
 from navarch.client.transport import Request
 from navarch.errors import BadAnswerError, ConnectionLostError
 
-__all__ = ["HttpWebSocket", "Upgraded", "hand_over_refusal", "upgrade"]
-
 Upgraded = aiohttp.ClientWebSocketResponse | aiohttp.ClientResponse
-"""A WebSocket, or the answer of a server that would not open one."""
+"""A WebSocket, or the answer of a server that refused one."""
 
 _LARGEST_MESSAGE = 2**24
 _CLOSE_SECONDS = 1.0
@@ -49,7 +47,7 @@ class HttpWebSocket:
             ) from error
 
     async def receive(self) -> bytes | None:
-        """The next message, None when the other side has closed."""
+        """Returns the next message; None when the peer has closed."""
         if self._ended:
             return None
         message = await self._opened.receive()
@@ -62,14 +60,14 @@ class HttpWebSocket:
         return None
 
     async def close(self) -> None:
-        """Closes the connection. The other side has a second to answer: dropped at once, what was sent last is lost."""
+        """Closes the connection. Gives the peer a second to answer: an immediate close would lose the last message."""
         self._ended = True
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await self._opened.close()
 
     def _check_farewell(self, message: aiohttp.WSMessage) -> None:
-        """A WebSocket ends with a close frame, or with our own `close`; everything else is a broken connection."""
+        """Raises `ConnectionLostError` unless the WebSocket ended with a close frame or with our own `close`."""
         if self._ended or (message.type is aiohttp.WSMsgType.CLOSE and message.data in _FAREWELLS):
             return
         raise ConnectionLostError(f"{self._call}: the WebSocket broke off ({_fault(message)})")
@@ -84,7 +82,7 @@ class _RefusedError(Exception):
 async def hand_over_refusal(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """A client middleware: aiohttp itself drops the body of a refused handshake, and with it the reason."""
+    """A client middleware that keeps the body of a refused handshake, and with it the reason; aiohttp drops it."""
     response = await handler(request)
     if "Sec-WebSocket-Key" in request.headers and response.status != 101:
         await response.read()
@@ -103,7 +101,7 @@ async def upgrade(
     server_hostname: str | None,
     proxy: str | None,
 ) -> Upgraded:
-    """Opens a WebSocket; a server that refuses gives its answer instead, read whole.
+    """Opens a WebSocket; returns the answer of a server that refuses, read whole.
 
     The session must have `hand_over_refusal` among its middlewares.
     """

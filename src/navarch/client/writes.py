@@ -1,10 +1,11 @@
-"""Verbs that write: create, replace, patch, apply, delete."""
+"""The verbs create, replace, patch, apply, delete and update."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch.api import Dynamic, Kind, Object, encode
 from navarch.client.bodies import (
     Patch,
@@ -20,21 +21,31 @@ from navarch.client.bodies import (
 )
 from navarch.client.call import TypeOf
 from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
+from navarch.client.reads import Reads
 from navarch.client.target import ALL, Readable, accept, kind_of, reader_of, required_object
 from navarch.client.transport import Request
-from navarch.errors import ApiError, InvalidValueError
+from navarch.errors import ApiError, Conflict, InvalidValueError
 
-__all__ = ["Writes"]
+W = TypeVar("W", bound=Object | Dynamic)
+
+_PAUSE = Backoff(initial=0.01, maximum=1.0, jitter=1.0)
+
+
+def _refuse_coroutine(result: object) -> None:
+    """Refuses a coroutine function: it would not have run, and the object would be written unchanged."""
+    if isinstance(result, Coroutine):
+        result.close()
+        raise InvalidValueError("expected change as a plain function, got a coroutine; write def, or a lambda")
+
 
 T = TypeVar("T")
-W = TypeVar("W", bound=Object | Dynamic)
 
 
 class Writes(Core):
-    """create, replace, patch, apply and delete. Each returns the object as the server has it afterwards."""
+    """create, replace, patch, apply and delete. Each returns the object as the server stores it."""
 
     async def create(self, new: W, *, namespace: str | None = None) -> W:
-        """Creates the object; raises `AlreadyExists`, or `Invalid` with the causes field by field."""
+        """Creates the object. Raises `AlreadyExists`, or `Invalid` with the causes field by field."""
         kind, namespace = await self._place(new, namespace)
         what = self._what("create", kind, namespace, new.name)
         request = self._write("POST", self._path(kind, namespace), object_body(new, kind, None))
@@ -47,10 +58,10 @@ class Writes(Core):
         namespace: str | None = None,
         subresource: str | None = None,
     ) -> W:
-        """Writes the object back; raises `Conflict` if it has changed since it was read.
+        """Writes the object back. Raises `Conflict` if it has changed since it was read.
 
-        Fields that its class does not know stay as they were read. An object without a resource version overwrites a
-        built-in kind; custom kinds refuse it.
+        Fields that its class lacks stay as they were read. An object without a resourceVersion overwrites a built-in
+        kind; custom kinds refuse it.
         """
         kind, namespace = await self._place(changed, namespace)
         path = self._path(kind, namespace, required_name(changed), subresource)
@@ -59,7 +70,7 @@ class Writes(Core):
         return await self._written(changed, kind, request, what)
 
     async def replace_status(self, changed: W, *, namespace: str | None = None) -> W:
-        """Writes only the status back; raises `Conflict` if the object has changed since it was read."""
+        """Writes only the status back. Raises `Conflict` if the object has changed since it was read."""
         return await self.replace(changed, namespace=namespace, subresource="status")
 
     async def patch(
@@ -71,7 +82,7 @@ class Writes(Core):
         namespace: str | None = None,
         subresource: str | None = None,
     ) -> T:
-        """Changes an object without having read it."""
+        """Changes an object without reading it first."""
         kind = kind_of(what)
         path = self._object_path(kind, namespace, name, subresource)
         request = self._write(
@@ -92,10 +103,11 @@ class Writes(Core):
         subresource: str | None = None,
         resource_version: str | None = None,
     ) -> W:
-        """Server-side apply: the fields that are set become `manager`'s, those it no longer sets are given up.
+        """Server-side apply: `manager` takes ownership of the fields that are set and gives up those that it no longer
+        sets.
 
-        Raises `Conflict` naming the other managers, unless `force` takes their fields over; and, where a
-        `resource_version` is given, if that is not the object's version.
+        Raises `Conflict` with the other managers, unless `force` takes over their fields; and, with a
+        `resource_version`, if the object has another version.
         """
         kind, namespace = await self._place(desired, namespace)
         path = self._path(kind, namespace, required_name(desired), subresource)
@@ -126,7 +138,7 @@ class Writes(Core):
         grace_seconds: int | None = None,
         preconditions: Preconditions | None = None,
     ) -> T | None:
-        """Deletes the object. Returns it if it is still there, waiting for its finalizers or grace period.
+        """Deletes the object. Returns it if it still exists, waiting for its finalizers or grace period.
 
         Raises `NotFound`, or `Conflict` if the preconditions do not hold.
         """
@@ -153,7 +165,7 @@ class Writes(Core):
         propagation: Propagation | None = None,
         grace_seconds: int | None = None,
     ) -> None:
-        """Deletes every object of a namespace that matches. The API has no such verb for all namespaces at once."""
+        """Deletes every matching object of a namespace. The API has no such verb for all namespaces at once."""
         kind = kind_of(what)
         if namespace == ALL and kind.namespaced:
             raise InvalidValueError(f"expected one namespace to delete {kind.plural} from, got all of them (ALL)")
@@ -169,7 +181,7 @@ class Writes(Core):
         answer.type()
 
     async def _place(self, target: Object | Dynamic, namespace: str | None) -> tuple[Kind, str | None]:
-        """The kind of an object and the namespace it belongs to; one that says otherwise is refused."""
+        """Returns the kind and the namespace of an object. Refuses an object in another namespace."""
         kind = await self.discovery.kind_of(required_object(target))
         own = target.namespace or None
         if own and namespace and own != namespace:
@@ -206,3 +218,33 @@ class Writes(Core):
 
 def _of(verb: str, subresource: str | None) -> str:
     return f"{verb} {subresource} of" if subresource else verb
+
+
+class Updates(Reads, Writes):
+    """Read-modify-write with retries."""
+
+    async def update(
+        self,
+        what: Readable[W],
+        name: str,
+        change: Callable[[W], object],
+        *,
+        namespace: str | None = None,
+        subresource: str | None = None,
+    ) -> W:
+        """Reads the object, calls `change` with it and writes it back; repeats all of it after a `Conflict`.
+
+        `change` is a plain function; it may run several times, each time on the current object. Raises the last
+        `Conflict` when the client's time limit has passed.
+        """
+        clock, delays = self._caller.clock, BackoffDelays(_PAUSE, self._caller.rng)
+        limit = clock.monotonic() + self.options.timeout
+        while True:
+            found = await self.get(what, name, namespace=namespace)
+            _refuse_coroutine(change(found))
+            try:
+                return await self.replace(found, namespace=namespace, subresource=subresource)
+            except Conflict:
+                if clock.monotonic() >= limit:
+                    raise
+            await clock.sleep(delays.next_delay())

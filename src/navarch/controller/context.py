@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Literal, TypeVar, overload
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.api import Dynamic, Key, Object
 from navarch.client import Client
 from navarch.client.bodies import Propagation

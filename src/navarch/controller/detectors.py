@@ -12,7 +12,7 @@ import msgspec
 
 from navarch._base.clock import Clock
 from navarch.api import Key, Kind, encode
-from navarch.api.differences import differing_paths
+from navarch.api.merge_patch import differing_paths
 from navarch.cache import Collection, Entry
 from navarch.controller.contract import requeue_reason
 from navarch.controller.deps import Version, Writer

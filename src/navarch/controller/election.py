@@ -23,7 +23,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
 from navarch._base.tasks import unless, within
 from navarch.client import Client
@@ -201,7 +201,7 @@ class Election:
 
     async def _follow(self) -> None:
         """Watches the Lease, so that a release or a deletion is noticed at once; without the watch it is polled."""
-        delays, level = Delays(_WATCH_PAUSE, self._rng), logging.WARNING
+        delays, level = BackoffDelays(_WATCH_PAUSE, self._rng), logging.WARNING
         while True:
             try:
                 await self._watch(delays)
@@ -213,7 +213,7 @@ class Election:
                 _log.debug("%s: %s", self._where, error)
                 await self._clock.sleep(delays.next_delay())
 
-    async def _watch(self, delays: Delays) -> None:
+    async def _watch(self, delays: BackoffDelays) -> None:
         chosen = {"metadata.name": self.options.name}
         async with self._client.watch(Lease, namespace=self.namespace, fields=chosen) as changes:
             async for change in changes:

@@ -9,13 +9,13 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
 from navarch.api import Dynamic, Object
 from navarch.api.names import LABEL_KEY
 from navarch.client import Client, MergePatch
-from navarch.client.retry import may_pass
+from navarch.client.call import may_pass
 from navarch.controller.event_records import (
     EventRecord,
     EventReporter,
@@ -112,7 +112,7 @@ class Recorder:
     async def run(self) -> None:
         """Sends recorded events until it is cancelled; then the rest, for at most `stop_seconds`."""
         self._loop = asyncio.get_running_loop()
-        delays = Delays(_PAUSE, self._rng)
+        delays = BackoffDelays(_PAUSE, self._rng)
         try:
             while True:
                 await self._send_or_wait(delays)
@@ -127,7 +127,7 @@ class Recorder:
         except (NavarchError, TimeoutError) as error:
             _log.warning("events: %d could not be sent in time: %s", len(self._waiting), error)
 
-    async def _send_or_wait(self, delays: Delays) -> None:
+    async def _send_or_wait(self, delays: BackoffDelays) -> None:
         self._news.clear()
         try:
             await self._send(everything=False)

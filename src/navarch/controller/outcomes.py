@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from navarch._base.clock import Clock
-from navarch._base.deadlines import CutOffError
+from navarch._base.deadlines import DeadlineExceededError
 from navarch.api import Condition, Key, Object, Status
 from navarch.controller.contract import Permanent, Result, Retry, requeue_reason
 from navarch.controller.events import Recorder
@@ -139,7 +139,7 @@ class Outcomes:
             self._failing[key] = failures = self._failing.get(key, 0) + 1
             if failures > 1 and primary is not None:
                 self._events.record(key, primary, error)
-        if isinstance(error, CutOffError):
+        if isinstance(error, DeadlineExceededError):
             return "timeout"
         return "error" if isinstance(error, (NavarchError, OSError)) else "crash"
 
@@ -199,7 +199,7 @@ def _help(error: Exception) -> dict[str, str]:
 
 
 def _remedy(error: Exception) -> str:
-    if isinstance(error, CutOffError):
+    if isinstance(error, DeadlineExceededError):
         return _TOO_LONG
     return _MISSING_RIGHT if isinstance(error, Forbidden) and '" cannot ' in error.message else ""
 

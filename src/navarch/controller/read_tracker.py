@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from navarch.api import Key, Kind, Labels
-from navarch.api.selectors import Operator
+from navarch.api.names import SelectorOperator
 from navarch.cache import Collection, Entry
 
 __all__ = ["ReadTracker", "TrackedRead"]
 
-_EQUALITY = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+_EQUALITY = (SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS)
 _EVERYTHING = Labels()
 
 

@@ -20,7 +20,7 @@ from navarch.api import (
 )
 from navarch.api.meta import PENDING_TIME
 from navarch.api.shape import shape_of
-from navarch.api.unknown import carry
+from navarch.api.unknown_fields import carry
 from navarch.cache import Collection, Entry
 from navarch.client import Client
 from navarch.client.target import Readable

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from navarch._base.clock import Clock, SystemClock
-from navarch._base.closing import Closing
+from navarch._base.tasks import AsyncCloseable
 from navarch.etcd.gateway import Gateway
 from navarch.etcd.kv import Kv
 from navarch.etcd.leases import Leases
@@ -123,7 +123,7 @@ class EtcdMembership:
         return (await self._gateway.call(_UPDATE, {"ID": member, "peerURLs": peer_urls})).members
 
 
-class EtcdClient(Closing):
+class EtcdClient(AsyncCloseable):
     """A client of one etcd cluster, for one event loop: `async with EtcdClient(options) as etcd`.
 
     Opens nothing before the first call; after the block it is closed for good.

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from navarch._base.backoff import Delays
+from navarch._base.backoff import BackoffDelays
 from navarch._base.clock import Clock
 from navarch._base.connections import Connector
 from navarch.errors import (
@@ -93,9 +93,9 @@ class Gateway:
             if session is not None:
                 await session.close()
 
-    def later(self) -> Delays:
+    def later(self) -> BackoffDelays:
         """Returns the delays between attempts."""
-        return Delays(self.options.backoff, self._random)
+        return BackoffDelays(self.options.backoff, self._random)
 
     async def sleep(self, seconds: float) -> None:
         """Sleeps on the client's clock."""

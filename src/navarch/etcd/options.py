@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch._base.backoff import Backoff
-from navarch._base.trust import trusting
+from navarch._base.tls import client_ssl_context
 from navarch.errors import ConfigError
 
 
@@ -43,7 +43,7 @@ class EtcdTls(msgspec.Struct, frozen=True, kw_only=True):
     def context(self) -> ssl.SSLContext:
         """Reads the files. Raises ConfigError."""
         try:
-            context = trusting(file=self.ca_file)
+            context = client_ssl_context(file=self.ca_file)
             if self.certificate_file:
                 context.load_cert_chain(self.certificate_file, self.key_file)
         except (OSError, ssl.SSLError) as error:

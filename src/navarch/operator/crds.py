@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, get_args
 
 from navarch.api import Dynamic, Kind, Resource
-from navarch.api.differences import differing_paths
+from navarch.api.merge_patch import differing_paths
 from navarch.client import Client
 from navarch.errors import (
     AlreadyExists,

@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.tasks import cancel_and_wait, is_cancelled, within
 from navarch.api import Kind, Resource
 from navarch.cache import Cache, Informer
@@ -209,7 +209,7 @@ class Process:
 
     async def _keep_running(self, background: Background) -> None:
         """Restarts a background function with growing delays, which start over after a long run."""
-        delays, client = Delays(_AGAIN, self._client.rng), self._writing().using(manager=self.operator.name)
+        delays, client = BackoffDelays(_AGAIN, self._client.rng), self._writing().using(manager=self.operator.name)
         while True:
             began = self._clock.monotonic()
             try:

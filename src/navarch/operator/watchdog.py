@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Final
 
-from navarch._base.pulse import Pulse
+from navarch._base.loop_monitor import LoopMonitor
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import LoopMetrics
@@ -82,7 +82,7 @@ class Watchdog:
     async def run(self) -> None:
         """Watches the loop it runs on until cancelled; leaves no thread behind."""
         observer = _Observer(asyncio.get_running_loop(), self._report, self._metrics)
-        await Pulse(observer, limit=self._limit).run()
+        await LoopMonitor(observer, limit=self._limit).run()
 
 
 class _Observer:

@@ -1,21 +1,20 @@
-"""The work queue between what happens and those who deal with it: keys, not events.
+"""The work queue between watches and workers. It holds keys, not events.
 
-- **Once**: a key waits at most once, however often it is added; its reasons are collected.
-- **Never two at once**: a key that is added while it is worked on waits until that is done.
-- **Nothing is lost**: what was added is handed out after it was added, unless all its reasons are taken back.
-- **Fair**: the namespaces of one priority take turns; within a namespace the first to wait is the first to be taken.
-- **By priority, without starving**: a key's priority grows while it waits. One that has grown to the highest that waits
-  is passed over no more: every second key handed out is of the lane that has grown most.
-- **Delayed**: of several times the earliest holds, and a hand-out before that time is enough: none follows for it.
-- **Backoff**: a key that fails comes again after growing delays, not in step with others, until it is forgotten.
-- **Closing**: once closed, nothing more is handed out; `drained` says when the last worker is done.
+- **Deduplication**: a key waits at most once, however often it is added; the queue collects its reasons.
+- **One worker per key**: a key that is added while a worker has it waits until that worker is done.
+- **No loss**: a worker gets every added key after the last `add`, unless all its reasons are retracted.
+- **Fairness**: the namespaces of one priority take turns; the keys of one namespace are first in, first out.
+- **Priority without starvation**: a key's priority grows while it waits. Once it reaches the highest priority that
+  waits, its level gets every second turn.
+- **Delay**: the earliest of several times wins, and a worker that gets the key before that time makes it unnecessary.
+- **Backoff**: a key that fails is added again after growing delays with jitter, until it is forgotten.
+- **Shutdown**: a closed queue hands out no key; `drained` returns when the last worker is done.
 
-Not promised: an order between keys of different namespaces, and that a key is handed out as often as it was added.
+Not promised: an order between keys of different namespaces, and one hand-out per `add`.
 """
 
-from navarch.queue.metrics import QueueMetrics
-from navarch.queue.options import LOW, NORMAL, RECONCILE_BACKOFF, QueueOptions
+from navarch.queue.options import LOW, NORMAL, RECONCILE_BACKOFF, QueueMetrics, QueueOptions
+from navarch.queue.priority_queue import Work
 from navarch.queue.queue import WorkQueue
-from navarch.queue.work import Work
 
 __all__ = ["LOW", "NORMAL", "RECONCILE_BACKOFF", "QueueMetrics", "QueueOptions", "Work", "WorkQueue"]

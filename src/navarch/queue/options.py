@@ -1,29 +1,65 @@
-"""What can be chosen about a queue."""
+"""Options and metrics of a work queue."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from navarch._base.backoff import Backoff
 
-__all__ = ["LOW", "NORMAL", "RECONCILE_BACKOFF", "QueueOptions"]
-
 RECONCILE_BACKOFF = Backoff(initial=0.005, maximum=1000.0)
-"""The delays of a key that fails again and again, as controller-runtime has them."""
+"""The delays of a key that fails repeatedly, as in controller-runtime."""
+
+
+class QueueMetrics(Protocol):
+    """Receives the events of a queue as they happen.
+
+    Gauges (the depth, the longest running work) are read from the queue instead.
+    """
+
+    def added(self) -> None:
+        """Called when a key that was not waiting starts to wait."""
+        ...
+
+    def taken(self, waited: float) -> None:
+        """Called when a worker gets a key; `waited` is in seconds."""
+        ...
+
+    def finished(self, seconds: float) -> None:
+        """Called when the work on a key ends, after so many seconds."""
+        ...
+
+    def retried(self) -> None:
+        """Called when a key failed and is to be retried."""
+        ...
+
+
+class _Silent:
+    def added(self) -> None: ...
+
+    def taken(self, waited: float) -> None: ...
+
+    def finished(self, seconds: float) -> None: ...
+
+    def retried(self) -> None: ...
+
+
+SILENT: QueueMetrics = _Silent()
+
 
 NORMAL = 0
-"""The priority of a key that something happened to."""
+"""The priority of a key whose object changed."""
 
 LOW = -100
-"""The priority of a key that is only looked at because the process has just started: the initial list."""
+"""The priority of a key from the initial list, which is reconciled only because the process has just started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueOptions:
-    """How long keys wait.
+    """Configures how long keys wait.
 
-    `backoff` gives the delays of a key that fails again and again. `ageing` is what one step of priority is worth in
-    seconds of waiting: with the default a key of priority `LOW` is passed over for `NORMAL` ones for at most 100 s.
+    `backoff` gives the delays of a key that fails repeatedly. `ageing` is the number of seconds of waiting that raise a
+    key by one step of priority: with the default, `NORMAL` keys overtake a key of priority `LOW` for at most 100 s.
     """
 
     backoff: Backoff = RECONCILE_BACKOFF

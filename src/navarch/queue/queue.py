@@ -1,4 +1,4 @@
-"""The queue between what happens and those who deal with it."""
+"""The work queue."""
 
 from __future__ import annotations
 
@@ -8,26 +8,46 @@ import random
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
-from navarch._base.tasks import within
-from navarch._base.waiters import Waiters
+from navarch._base.tasks import Waiters, within
 from navarch.errors import QueueClosedError
-from navarch.queue.delayed import Delayed
-from navarch.queue.failures import Failures
-from navarch.queue.lanes import Lanes
-from navarch.queue.metrics import SILENT, QueueMetrics
-from navarch.queue.options import NORMAL, QueueOptions
-from navarch.queue.work import Wanted, Work
-
-__all__ = ["WorkQueue"]
+from navarch.queue.delaying_queue import DelayingQueue
+from navarch.queue.options import NORMAL, SILENT, QueueMetrics, QueueOptions
+from navarch.queue.priority_queue import PriorityQueue, QueueItem, Work
 
 K = TypeVar("K", bound=Hashable)
 
 
-class WorkQueue(Generic[K]):
-    """Keys that wait for a worker; the room's own text says what is promised.
+class RetryBackoff(Generic[K]):
+    """Counts the failures of each key and gives the delay before its next attempt. A key that does not fail costs
+    nothing.
+    """
 
-    Belongs to one event loop. `run` must be running for delayed keys to come. Every `get` needs its `done`.
+    def __init__(self, backoff: Backoff, rng: random.Random) -> None:
+        self._backoff = backoff
+        self._random = rng
+        self._series: dict[K, tuple[int, BackoffDelays]] = {}
+
+    def count(self, key: K) -> int:
+        """Returns how often the key failed since it was last forgotten."""
+        series = self._series.get(key)
+        return series[0] if series else 0
+
+    def next_delay(self, key: K) -> float:
+        """Counts one more failure and returns the delay that follows it, in seconds."""
+        count, delays = self._series.get(key) or (0, BackoffDelays(self._backoff, self._random))
+        self._series[key] = count + 1, delays
+        return delays.next_delay()
+
+    def forget(self, key: K) -> None:
+        self._series.pop(key, None)
+
+
+class WorkQueue(Generic[K]):
+    """A queue of keys that wait for a worker; the package's docstring states its promises.
+
+    Belongs to one event loop. Delayed keys need `run` to be running. Every `get` needs its `done`.
     """
 
     def __init__(
@@ -41,40 +61,40 @@ class WorkQueue(Generic[K]):
         self.name = name
         self._clock = clock
         self._metrics = metrics
-        # Every key that is to be handed out, once. It is in a lane unless it is being worked on.
-        self._wanted: dict[K, Wanted[K]] = {}
-        self._lanes: Lanes[K] = Lanes(options.ageing)
-        # Every key that was handed out and is not done.
-        self._working: dict[K, Wanted[K]] = {}
-        self._delayed: Delayed[K] = Delayed()
-        self._failures: Failures[K] = Failures(options.backoff, rng)
+        # Every waiting key, once. It is in a priority level unless a worker has it.
+        self._waiting: dict[K, QueueItem[K]] = {}
+        self._levels: PriorityQueue[K] = PriorityQueue(options.ageing)
+        # Every key that a worker has.
+        self._working: dict[K, QueueItem[K]] = {}
+        self._delayed: DelayingQueue[K] = DelayingQueue()
+        self._failures: RetryBackoff[K] = RetryBackoff(options.backoff, rng)
         self._idle_workers = Waiters()
         self._drains = Waiters()
         self._due_sooner = asyncio.Event()
         self._closed = False
 
     def add(self, key: K, *, reason: str = "", token: Hashable | None = None, priority: int = NORMAL) -> None:
-        """The key is wanted now; if it is being worked on, then again as soon as that is done.
+        """Adds the key. If a worker has it, the key waits again as soon as that worker calls `done`.
 
-        If it waits already, it goes on waiting once, for all reasons and with the highest priority. The reason can be taken back if it has a
-        token. A closed queue takes nothing.
+        A key that waits already waits once, with all reasons and the highest priority. A reason with a token can be
+        retracted. A closed queue ignores the call.
         """
         if self._closed:
             return
-        wanted = self._wanted.get(key)
-        if wanted is None:
-            wanted = self._wanted[key] = Wanted(key, priority, self._clock.monotonic())
+        item = self._waiting.get(key)
+        if item is None:
+            item = self._waiting[key] = QueueItem(key, priority, self._clock.monotonic())
             if key not in self._working:
-                self._let_wait(wanted)
+                self._enqueue(item)
             self._metrics.added()
-        elif priority > wanted.priority:
-            self._raise(wanted, priority)
-        wanted.add_reason(reason, token)
+        elif priority > item.priority:
+            self._raise(item, priority)
+        item.add_reason(reason, token)
 
     def add_after(self, key: K, seconds: float, *, reason: str = "", priority: int = NORMAL) -> None:
-        """The key is wanted in so many seconds, or when it is next handed out for another reason if that is sooner.
+        """Adds the key in so many seconds; a worker that gets the key earlier makes this unnecessary.
 
-        The earliest of several times holds. When it comes, it is as if `add` were called then.
+        The earliest of several times wins. At that time the effect is that of `add`.
         """
         if seconds <= 0:
             self.add(key, reason=reason, priority=priority)
@@ -86,17 +106,17 @@ class WorkQueue(Generic[K]):
                 self._due_sooner.set()
 
     def retract(self, key: K, token: Hashable) -> None:
-        """Takes the reason with that token back; a key without any reason left is not handed out.
+        """Removes the reason with that token; a key without any reason left is removed from the queue.
 
-        Does nothing if there is no such reason (any more).
+        Does nothing if there is no such reason.
         """
-        wanted = self._wanted.get(key)
-        if wanted is not None and not wanted.retract(token):
-            del self._wanted[key]
-            self._lanes.strike(wanted)
+        item = self._waiting.get(key)
+        if item is not None and not item.retract(token):
+            del self._waiting[key]
+            self._levels.remove(item)
 
     def retry(self, key: K, *, reason: str = "") -> float:
-        """The key failed: it is wanted again after its next delay, which is returned, with the priority it had."""
+        """Adds the key again after its next backoff delay, with the priority it had. Returns the delay."""
         working = self._working.get(key)
         seconds = self._failures.next_delay(key)
         self._metrics.retried()
@@ -104,103 +124,105 @@ class WorkQueue(Generic[K]):
         return seconds
 
     def forget(self, key: K) -> None:
-        """The key failed no more, or is gone: its delays begin anew. Keys that failed are remembered until then."""
+        """Resets the key's failures and delays, after a success or a deletion. The queue remembers failed keys until
+        then.
+        """
         self._failures.forget(key)
 
     async def get(self) -> Work[K]:
-        """The next key, which belongs to the caller until `done`; waits until there is one.
+        """Waits for the next key and returns it; the key belongs to the caller until `done`.
 
-        Raises QueueClosedError once the queue is closed. Cancellation loses no key; so call it from the worker itself, not
-        as a task of its own whose result could be dropped.
+        Raises QueueClosedError once the queue is closed. Cancellation loses no key: call this from the worker itself,
+        not as a separate task whose result could be dropped.
         """
-        while not self._lanes:
+        while not self._levels:
             if self._closed:
                 raise QueueClosedError(f"expected an open queue, got the closed queue {self.name!r}: end the worker")
             await self._idle_workers.wait()
-        return self._hand_out()
+        return self._take()
 
     def done(self, key: K) -> None:
-        """The work on the key has ended, well or not; if it was added meanwhile, it waits from now on.
+        """Ends the work on the key, whether it succeeded or failed. A key that was added meanwhile waits from now on.
 
-        Raises ValueError if the key was not handed out: two workers would be on one key.
+        Raises ValueError if no worker has the key: two workers would reconcile one key.
         """
         working = self._working.pop(key, None)
         if working is None:
             raise ValueError(
-                f"expected a key that was handed out by the queue {self.name!r}, got {key}: call done once"
+                f"expected a key that a worker has from the queue {self.name!r}, got {key}: call done once per get"
             )
         self._metrics.finished(self._clock.monotonic() - working.since)
-        if (wanted := self._wanted.get(key)) is not None:
-            self._let_wait(wanted)
+        if (item := self._waiting.get(key)) is not None:
+            self._enqueue(item)
         if not self._working:
             self._drains.wake_all()
 
     async def run(self) -> None:
-        """Lets delayed keys wait when they are due; only cancellation ends it."""
+        """Moves delayed keys into the queue when they are due; only cancellation ends it."""
         while True:
             self._due_sooner.clear()
-            for later in self._delayed.take_due(self._clock.monotonic()):
-                for reason in later.reasons:
-                    self.add(later.key, reason=reason, priority=later.priority)
-            await self._until_next_is_due()
+            for delayed in self._delayed.take_due(self._clock.monotonic()):
+                for reason in delayed.reasons:
+                    self.add(delayed.key, reason=reason, priority=delayed.priority)
+            await self._wait_for_next_due()
 
     def close(self) -> None:
-        """Nothing more is handed out or taken in; what waits is dropped, what is being worked on goes on."""
+        """Closes the queue: it drops waiting keys, and accepts and hands out none. Running work continues."""
         self._closed = True
-        self._wanted.clear()
-        self._lanes.clear()
+        self._waiting.clear()
+        self._levels.clear()
         self._delayed.clear()
         self._idle_workers.wake_all()
 
     async def drained(self) -> None:
-        """Returns when no key is being worked on."""
+        """Returns when no worker has a key."""
         while self._working:
             await self._drains.wait()
 
     @property
     def depth(self) -> int:
-        """How many keys wait, including those that wait for the end of the work on them; delayed ones do not."""
-        return len(self._wanted)
+        """The number of waiting keys, with those whose current work must end first, without delayed ones."""
+        return len(self._waiting)
 
     @property
     def working(self) -> tuple[K, ...]:
-        """The keys that are being worked on."""
+        """The keys that workers have."""
         return tuple(self._working)
 
     def unfinished_seconds(self) -> float:
-        """How long all that is being worked on has taken so far, added up."""
+        """Returns the sum of the seconds that all running work has taken so far."""
         now = self._clock.monotonic()
         return sum(now - working.since for working in self._working.values())
 
     def longest_running_seconds(self) -> float:
-        """How long the longest that is being worked on has taken so far."""
+        """Returns the seconds that the longest running work has taken so far."""
         now = self._clock.monotonic()
         return max((now - working.since for working in self._working.values()), default=0.0)
 
-    def _let_wait(self, wanted: Wanted[K]) -> None:
-        self._lanes.put(wanted)
+    def _enqueue(self, item: QueueItem[K]) -> None:
+        self._levels.put(item)
         self._idle_workers.wake_one()
 
-    def _raise(self, wanted: Wanted[K], priority: int) -> None:
-        """A higher priority is another lane; how long it has waited stays."""
-        wanted.priority = priority
-        if wanted.lane is not None:
-            self._lanes.strike(wanted)
-            self._lanes.put(wanted)
+    def _raise(self, item: QueueItem[K], priority: int) -> None:
+        """Moves the item to the level of the higher priority; its waiting time stays."""
+        item.priority = priority
+        if item.level is not None:
+            self._levels.remove(item)
+            self._levels.put(item)
 
-    def _hand_out(self) -> Work[K]:
+    def _take(self) -> Work[K]:
         now = self._clock.monotonic()
-        wanted = self._lanes.take(now)
-        key, waited = wanted.key, now - wanted.since
-        del self._wanted[key]
+        item = self._levels.take(now)
+        key, waited = item.key, now - item.since
+        del self._waiting[key]
         self._delayed.drop(key)
-        wanted.since = now
-        self._working[key] = wanted
+        item.since = now
+        self._working[key] = item
         self._metrics.taken(waited)
-        tokens = tuple(wanted.tokens or ())
-        return Work(key, wanted.reasons(), waited, self._failures.count(key), wanted.priority, tokens)
+        tokens = tuple(item.tokens or ())
+        return Work(key, item.reasons(), waited, self._failures.count(key), item.priority, tokens)
 
-    async def _until_next_is_due(self) -> None:
+    async def _wait_for_next_due(self) -> None:
         due = self._delayed.next_due()
         if due is None:
             await self._due_sooner.wait()

@@ -1,28 +1,26 @@
-"""Structural schemas: CRDs from classes, and values validated, defaulted and pruned as the API server does it.
+"""Structural schemas: generates CRDs from classes, and validates, defaults and prunes values as the API server does.
 
-Each part is imported when something of it is first asked for: a server that checks values makes no CRDs.
+Each submodule is imported when one of its names is first used: a server that validates values generates no CRDs.
 """
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import names_of_parts
+from navarch._base.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from navarch.schema.compatibility import CrdChange, Verdict, compare_crds, compare_versions
-    from navarch.schema.generation.definition import Webhook, crd, schema_of
-    from navarch.schema.inspection.faults import DefinitionFault
+    from navarch.schema.generation.definition import Webhook, check, crd, schema_of
     from navarch.schema.inspection.manifest import definition_faults
-    from navarch.schema.objects import check
-    from navarch.schema.values.compiled import Schema, default, prune, validate
+    from navarch.schema.inspection.structural import DefinitionFault
+    from navarch.schema.values.schema import Schema, default, prune, validate
 else:
-    __getattr__ = names_of_parts(
+    __getattr__ = lazy_exports(
         __name__,
         {
             "compatibility": ("CrdChange", "Verdict", "compare_crds", "compare_versions"),
-            "generation.definition": ("Webhook", "crd", "schema_of"),
-            "inspection.faults": ("DefinitionFault",),
+            "generation.definition": ("Webhook", "check", "crd", "schema_of"),
             "inspection.manifest": ("definition_faults",),
-            "objects": ("check",),
+            "inspection.structural": ("DefinitionFault",),
             "values.compiled": ("Schema", "default", "prune", "validate"),
         },
     )

@@ -1,6 +1,7 @@
-"""Compares two CustomResourceDefinitions: what a change means for stored objects and for clients.
+"""Compares two CustomResourceDefinitions and reports the effect of a change on stored objects and clients.
 
-A pure function of two manifests. An operator asks it before it replaces a CRD, and so may a deployment or a rollback.
+A pure function of two manifests. An operator calls it before it replaces a CRD; a deployment or a rollback may call it
+too.
 """
 
 from __future__ import annotations
@@ -10,9 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Final, Literal
 
-from navarch.schema.document import TYPE_FIELDS, JsonSchema
-
-__all__ = ["CrdChange", "Verdict", "compare_crds", "compare_versions"]
+from navarch.schema.json_schema import TYPE_FIELDS, JsonSchema
 
 Verdict = Literal["loses", "refuses", "behaves", "allows"]
 """`loses`: fields of objects are dropped. `refuses`: objects or requests that were accepted are refused.
@@ -21,7 +20,7 @@ Verdict = Literal["loses", "refuses", "behaves", "allows"]
 
 @dataclass(frozen=True, slots=True)
 class CrdChange:
-    """One difference: `path` is the field as users write it, `rule` the schema's keyword that changed."""
+    """One difference: `path` is the field as users write it, `rule` the keyword of the schema that changed."""
 
     path: str
     rule: str
@@ -30,7 +29,7 @@ class CrdChange:
 
     @property
     def is_breaking(self) -> bool:
-        """Whether objects lose fields, or are refused although they were accepted."""
+        """True if objects lose fields, or are refused although they were accepted."""
         return self.verdict in {"loses", "refuses"}
 
     def __str__(self) -> str:
@@ -56,8 +55,8 @@ def compare_crds(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[CrdChan
 def compare_versions(crd: Mapping[str, Any]) -> list[CrdChange]:
     """Returns the fields that are lost between the versions of one definition because nothing converts them.
 
-    Without a conversion webhook an object is only relabelled: whoever writes it in a version that lacks a field removes
-    that field. Unserved versions do not count.
+    Without a conversion webhook the server only changes the apiVersion of an object: a client that writes the object in
+    a version that lacks a field removes that field. Unserved versions do not count.
     """
     if (crd["spec"].get("conversion") or {}).get("strategy") == "Webhook":
         return []
@@ -161,7 +160,7 @@ def _holds_every(old: str, new: str) -> bool:
 
 
 Unlisted = JsonSchema | Literal[True] | None
-"""The schema of properties that are not listed: True if they hold anything, None if they are pruned."""
+"""The schema of properties that are not listed: True if it permits any value, None if they are pruned."""
 
 
 def _fields(old: JsonSchema, new: JsonSchema, path: str) -> Iterator[CrdChange]:

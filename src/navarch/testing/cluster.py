@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from navarch._base.clock import SystemClock
-from navarch._base.movable import MovableClock
+from navarch._base.movable_clock import MovableClock
 from navarch.api import Dynamic, Object, Resource
 from navarch.client import Client, Listing, connect
 from navarch.client.core import FieldSelector, LabelSelector

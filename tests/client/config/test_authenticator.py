@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from navarch._base.clock import ManualClock
-from navarch.client.config import Config, Credential, ExecPlugin
+from navarch.client.config import Authenticator, Config, Credential, ExecPlugin
 
 
 async def test_replaced_certificate_files_raise_the_tls_version(pki: Any, tmp_path: Path) -> None:
     """Within a minute, so that new connections use the new ones; a file that is missing for a moment does not."""
     clock, path = ManualClock(), tmp_path / "ca.crt"
     path.write_bytes(pki.ca.pem)
-    authenticator = Config(server="https://a", ca_file=path, token="t").authenticator(clock)
+    authenticator = Authenticator(Config(server="https://a", ca_file=path, token="t"), clock)
     await authenticator.headers()
     before = authenticator.tls_version
     path.unlink()
@@ -37,7 +37,7 @@ async def test_whatever_is_fixed_goes_before_the_plugin(pki: Any) -> None:
         {"client_certificate_data": pki.client.pem, "client_key_data": pki.client.key},
     ):
         config = Config(server="https://a", exec_plugin=plugin, **fields)
-        await config.authenticator(ManualClock()).headers()
+        await Authenticator(config, ManualClock()).headers()
 
 
 async def test_a_credential_of_the_users_own_is_asked() -> None:
@@ -55,7 +55,7 @@ async def test_a_credential_of_the_users_own_is_asked() -> None:
             return True
 
     credential: Credential = Countdown()
-    authenticator = Config(server="https://a", credential=credential).authenticator(ManualClock())
+    authenticator = Authenticator(Config(server="https://a", credential=credential), ManualClock())
     assert await authenticator.headers() == {"Authorization": "Bearer 3"}
     refused = authenticator.version
     assert await authenticator.refresh(refused)
@@ -70,8 +70,8 @@ async def test_an_expired_certificate_is_blamed(pki: Any, issue: Any) -> None:
     config = Config(
         server="https://a", ca_data=pki.ca.pem, client_certificate_data=client.pem, client_key_data=client.key
     )
-    authenticator = config.authenticator(clock)
+    authenticator = Authenticator(config, clock)
     assert authenticator.diagnose() is None
     await clock.advance(2 * 86400)
     assert "expired at 2030-01-02" in str(authenticator.diagnose())
-    assert Config(server="https://a").authenticator(clock).diagnose() is None
+    assert Authenticator(Config(server="https://a"), clock).diagnose() is None

@@ -13,7 +13,7 @@ from navarch.errors import CredentialError
 
 
 def authenticator(clock: ManualClock | None = None, **fields: str | os.PathLike[str]) -> Authenticator:
-    return Config(server="https://a", origin="here", **fields).authenticator(clock or ManualClock())  # type: ignore[arg-type]  # only text fields are passed
+    return Authenticator(Config(server="https://a", origin="here", **fields), clock or ManualClock())  # type: ignore[arg-type]  # only text fields are passed
 
 
 async def bearer(made: Authenticator) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from navarch._base.clock import ManualClock, SystemClock
-from navarch.client.config import Config, ExecPlugin
-from navarch.client.config.execcredential import ExecCredential
+from navarch.client.config import Authenticator, Config, ExecPlugin
+from navarch.client.config.exec_credential import ExecCredential
 from navarch.errors import CredentialError
 
 V1 = "client.authentication.k8s.io/v1"
@@ -68,7 +68,7 @@ async def test_a_client_certificate_raises_the_version(plugin: Any, printed: Any
     config = Config(
         server="https://a", ca_data=pki.ca.pem, exec_plugin=ExecPlugin(command=str(path), interactive_mode="Never")
     )
-    authenticator = config.authenticator(ManualClock())
+    authenticator = Authenticator(config, ManualClock())
     assert authenticator.tls_version == 0
     assert await authenticator.headers() == {}
     assert authenticator.tls_version == 1
@@ -223,7 +223,7 @@ class TestRefresh:
     async def test_the_plugin_runs_again(self, counting: Path, runs: Callable[[], int]) -> None:
         """Once for all who were refused with the same token, also for those who notice later."""
         plugin = ExecPlugin(command=str(counting), interactive_mode="Never")
-        authenticator = Config(server="https://a", exec_plugin=plugin).authenticator(ManualClock())
+        authenticator = Authenticator(Config(server="https://a", exec_plugin=plugin), ManualClock())
         assert await authenticator.headers() == {"Authorization": "Bearer token-1"}
         refused = authenticator.version
         assert await asyncio.gather(*(authenticator.refresh(refused) for _ in range(5))) == [True] * 5

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from navarch.client.config import Config, load
-from navarch.client.config.validity import validity
+from navarch.client.config.tls import validity
 from navarch.errors import ConfigError
 
 relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)

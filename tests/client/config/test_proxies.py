@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from navarch.client.config.proxies import environment_proxy
+from navarch.client.config.environment import environment_proxy
 from navarch.errors import ConfigError
 
 PROXY = "http://proxy.example.com:3128"

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch._base.clock import ManualClock
-from navarch.client.config import Config, ExecPlugin, load
-from navarch.client.config.execoutput import Answer
-from navarch.client.config.masking import mask
-from navarch.client.config.model import without_password
+from navarch.client.config import Authenticator, Config, ExecPlugin, load
+from navarch.client.config.exec_plugin import PluginCredential
+from navarch.client.config.masking import mask, without_password
 from navarch.client.config.tls import ClientCertificate
 from navarch.errors import ConfigError
 
@@ -43,7 +42,7 @@ def test_no_struct_shows_its_secrets(pki: Any) -> None:
         Config(server=server, token=SECRET, exec_plugin=plugin, proxy_url=server, **fields),
         Config(server=server, username="u", password=SECRET),
         ClientCertificate(certificate=b"x", key=SECRET.encode(), certificate_name="c", key_name="k"),
-        Answer(token=SECRET),
+        PluginCredential(token=SECRET),
     ]
     for struct in structs:
         assert SECRET not in repr(struct) + str(struct) + rich_repr(struct) + f"{struct}"
@@ -70,7 +69,7 @@ BAD_USERS: list[Any] = [
 async def test_no_error_about_a_user_shows_its_secrets(write: Any, user: Any) -> None:
     """However wrong the entry is."""
     with pytest.raises(ConfigError) as caught:
-        await load(write(user=user)).authenticator(ManualClock()).headers()
+        await Authenticator(load(write(user=user)), ManualClock()).headers()
     assert not [text for text in exposures(caught.value) if SECRET in text]
 
 
@@ -119,7 +118,7 @@ async def test_no_error_about_a_plugin_shows_what_it_knows(
     entry = ExecPlugin(
         command=str(plugin(PLUGINS[name])), args=("--token", SECRET), env={"MY_VALUE": SECRET}, interactive_mode="Never"
     )
-    authenticator = Config(server="https://a", exec_plugin=entry).authenticator(ManualClock())
+    authenticator = Authenticator(Config(server="https://a", exec_plugin=entry), ManualClock())
     with caplog.at_level(logging.DEBUG), pytest.raises(ConfigError) as caught:
         await authenticator.headers()
     assert not [text for text in exposures(caught.value) if SECRET in text]

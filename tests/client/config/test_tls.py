@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from faulty_server import ended
 from navarch.client.config import Config, diagnose_certificate, tls
-from navarch.client.config.validity import validity
+from navarch.client.config.tls import validity
 from navarch.errors import ConfigError
 
 

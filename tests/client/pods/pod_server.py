@@ -12,7 +12,7 @@ from typing import Any, Literal
 from aiohttp import WSMsgType, web
 
 from navarch._base.clock import Clock, SystemClock
-from navarch.client import Client, Config, Options, Retry
+from navarch.client import Client, Config, Options, RetryPolicy
 from navarch.client.http import HttpTransport
 
 V5 = "v5.channel.k8s.io"
@@ -97,7 +97,7 @@ async def serving(
         await site.start()
         address = f"http://127.0.0.1:{runner.addresses[0][1]}"
         transport = HttpTransport(Config(server=address, **config), SystemClock())
-        options = Options(timeout=seconds, retry=Retry(attempts=3))
+        options = Options(timeout=seconds, retry=RetryPolicy(attempts=3))
         async with Client(transport, options, clock=clock or SystemClock()) as client:
             yield client
     finally:

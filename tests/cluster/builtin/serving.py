@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cluster.open_server import Anybody, NoAdmission, request
-from navarch._base.background import Background
 from navarch._base.clock import ManualClock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.objects.registry import Registry
@@ -51,7 +51,7 @@ async def _no_page(_: ApiRequest) -> Reply:
 @asynccontextmanager
 async def serving(storage: Storage | None = None) -> AsyncIterator[Asking]:
     """A server with nothing stored."""
-    clock, rng, anybody, background = ManualClock(), random.Random(1), Anybody(), Background()
+    clock, rng, anybody, background = ManualClock(), random.Random(1), Anybody(), TaskSet()
     storage = storage or MemoryStorage()
     addresses = ServiceAllocator(clock, rng)
     services = StorageReflector(storage, {"/registry/services/specs/": addresses.changed})

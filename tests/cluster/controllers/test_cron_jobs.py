@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.api import ObjectMeta, parse_time
-from navarch.api.schedules import schedule_of, zone_of
+from navarch.api.cron import schedule_of, zone_of
 from navarch.cluster.controllers.workloads.cronjobs import due_of, seconds_to_next
 from navarch.errors import InvalidValueError
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, CronJobStatus, JobSpec, JobTemplateSpec

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cluster.open_server import Anybody, NoAdmission, request
-from navarch._base.background import Background
 from navarch._base.clock import SystemClock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.custom import Conversion
 from navarch.cluster.server.objects.registry import Registry
@@ -61,7 +61,7 @@ class Asking:
 @asynccontextmanager
 async def serving(storage: MemoryStorage | None = None, conversion: Conversion | None = None) -> AsyncIterator[Asking]:
     """A server that follows its CRDs."""
-    clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), Anybody(), Background()
+    clock, storage, anybody, background = SystemClock(), storage or MemoryStorage(), Anybody(), TaskSet()
     catalog, watches = Catalog(builtin_types(clock)), Watches(storage, clock)
     kernel = Kernel(Registry(storage), catalog, watches, NoAdmission(), anybody, clock, random.Random(1))
     kinds = CrdController(kernel, conversion)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
-from navarch.schema.values.shaping import drop_nulls, fill_defaults, prune_unknown
+from navarch.schema.values.defaulting import drop_nulls, fill_defaults, prune_unknown
 from schema.shapes import SHAPES
 from schema.strategies import values
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from navarch._base.background import Background
 from navarch._base.clock import ManualClock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.server.kinds.builtin.core.events import EventExpiry
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
@@ -18,7 +18,7 @@ async def _keys(storage: Storage) -> list[str]:
 
 async def test_event_to_which_nothing_is_added_goes_after_an_hour() -> None:
     """One that happens again has another hour; nothing else goes."""
-    clock, storage, beside = ManualClock(), MemoryStorage(), Background()
+    clock, storage, beside = ManualClock(), MemoryStorage(), TaskSet()
     beside.start(EventExpiry(storage, clock).run(), "old events")
     revision = await storage.put(f"{EVENTS}default/again", b"{}", expected=0)
     for key in (f"{EVENTS}default/silent", "/registry/pods/default/web"):

@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from navarch._base.background import Background
 from navarch._base.backoff import Backoff
+from navarch._base.tasks import TaskSet
 from navarch.cluster.nodes.images import Image, Images
 from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
@@ -56,7 +56,7 @@ class Machine:
     @asynccontextmanager
     async def up(self) -> AsyncIterator[None]:
         """The node runs while the block lasts."""
-        running = Background()
+        running = TaskSet()
         running.start(self.node.run(), "node")
         try:
             async with asyncio.timeout(60):
@@ -207,7 +207,7 @@ async def running_machine(cluster: Cluster, folder: Path) -> AsyncIterator[Machi
     """A machine on a network of its own, up while the block lasts."""
     block = LoopbackBlock.take(BLOCKS)
     network = ClusterNetwork(cluster.client, block, cluster.client.clock, random.Random(1))
-    beside = Background()
+    beside = TaskSet()
     beside.start(network.run(), "network")
     machine = Machine(cluster, folder, network)
     try:

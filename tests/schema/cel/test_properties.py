@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from navarch.schema import cel
-from navarch.schema.cel.escaping import escape
-from navarch.schema.cel.library.numbers import format_double, parse_double
+from navarch.schema.cel.lexer import escape
+from navarch.schema.cel.library.conversions import format_double, parse_double
 from navarch.schema.cel.library.times import format_duration, format_timestamp, parse_duration, parse_timestamp
 from navarch.schema.cel.parser import parse
 
@@ -94,7 +94,7 @@ def test_timestamp_survives_its_text(seconds: int, nanos: int) -> None:
 @given(st.integers(-(10**15), 10**15))
 def test_duration_survives_its_text(nanos: int) -> None:
     """But for the last nanosecond: it is written as a double of seconds, and read by cutting digits off."""
-    assert abs(parse_duration(format_duration(cel.Duration(nanos))).nanos - nanos) <= 1
+    assert abs(parse_duration(format_duration(cel.CelDuration(nanos))).nanos - nanos) <= 1
 
 
 @given(st.text(max_size=20))

@@ -8,7 +8,7 @@ import pytest
 
 from navarch.errors import DefinitionError
 from navarch.schema import cel
-from navarch.schema.cel.escaping import escape
+from navarch.schema.cel.lexer import escape
 
 RESOURCE = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}}
 
@@ -100,8 +100,8 @@ def test_property_names_are_escaped_as_kubernetes_does(name: str, escaped: str |
     ("value", "schema", "converted"),
     [
         (2, {"type": "number"}, 2.0),
-        ("90m", {"type": "string", "format": "duration"}, cel.Duration(5_400_000_000_000)),
-        ("2 weeks", {"type": "string", "format": "duration"}, cel.Duration(1_209_600_000_000_000)),
+        ("90m", {"type": "string", "format": "duration"}, cel.CelDuration(5_400_000_000_000)),
+        ("2 weeks", {"type": "string", "format": "duration"}, cel.CelDuration(1_209_600_000_000_000)),
         ("1970-01-02", {"type": "string", "format": "date"}, cel.Timestamp(86_400_000_000_000)),
         ("1970-01-01T01:00:00+01:00", {"type": "string", "format": "date-time"}, cel.Timestamp(0)),
         ("1970-01-01T00:00:00", {"type": "string", "format": "date-time"}, cel.Timestamp(0)),

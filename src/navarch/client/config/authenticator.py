@@ -1,4 +1,4 @@
-"""Everything about identity that the transport needs, for one server, over time."""
+"""The credential and TLS context of one server, over time."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from navarch._base.clock import Clock
-from navarch.client.config.credentials import Credential, TokenFile, fixed, stamp
+from navarch.client.config.credentials import Credential, StaticCredential, TokenFile, basic, bearer, stamp
 from navarch.client.config.model import Config
-from navarch.client.config.tls import ClientCertificate, client_certificate, ssl_context
-from navarch.client.config.validity import diagnose
+from navarch.client.config.tls import ClientCertificate, client_certificate, diagnose, ssl_context
 
 if TYPE_CHECKING:
-    from navarch.client.config.execcredential import ExecCredential
+    from navarch.client.config.exec_credential import ExecCredential
 
 # Certificates on disk are replaced hours before they expire.
 _GLANCE_SECONDS = 60.0
 
 
 class Authenticator:
-    """Hands out headers and TLS contexts, and notices when they change.
+    """Supplies headers and TLS contexts, and notices when they change.
 
-    For each request: `headers`, then `version` and `tls_version` without awaiting in between. Connections made for
-    an older `tls_version` use an older certificate. After a 401: `refresh(version)`, and one more try if it is true.
+    For each request call `headers`, then `version` and `tls_version` without awaiting in between. Connections of an
+    older `tls_version` use an older certificate. After a 401 call `refresh(version)`, and try once more if it returns
+    True.
     """
 
     def __init__(self, config: Config, clock: Clock) -> None:
@@ -48,11 +48,13 @@ class Authenticator:
 
     @property
     def tls_version(self) -> int:
-        """Rises when `ssl_context` would give another context: new files, or a new certificate from a plugin."""
+        """Rises when `ssl_context` would return another context: new files, or a new certificate from a plugin."""
         return self._file_version + (self._plugin.certificate_version if self._plugin else 0)
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers that say who is asking, without those of impersonation; CredentialError if there are none."""
+        """Returns the authentication headers, without those of impersonation. Raises CredentialError if there
+        are none.
+        """
         self._glance_at_files()
         headers = await self._credential.headers()
         if headers is not self._headers and headers != self._headers:
@@ -61,7 +63,7 @@ class Authenticator:
         return headers
 
     async def refresh(self, refused: int) -> bool:
-        """After the server answered 401 to `version`: whether there is something better to try now."""
+        """Call it after the server answered 401 to `version`. Returns True if another credential can be tried."""
         if self.version != refused:
             return True
         changed = await self._credential.refresh()
@@ -70,11 +72,11 @@ class Authenticator:
         return changed
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """A context for the present `tls_version`; None for a server without TLS. ConfigError names what is wrong."""
+        """Returns a context for the current `tls_version`; None for a server without TLS. Raises ConfigError."""
         return ssl_context(self._config, self._certificate())
 
     def diagnose(self) -> str | None:
-        """Why the client certificate in use is to blame for a refused handshake or a 401; None if it is not."""
+        """Returns the reason why the client certificate caused a refused handshake or a 401; None if it did not."""
         certificate = self._certificate()
         return None if certificate is None else diagnose(certificate, self._clock.now())
 
@@ -93,11 +95,11 @@ class Authenticator:
 
 
 def _plugin(config: Config, clock: Clock) -> ExecCredential | None:
-    """The exec plugin, if there is one to be asked: as in client-go, whatever is fixed goes before it."""
+    """Returns the exec plugin, if it applies: as in client-go, every static credential has precedence."""
     fixed_one = config.credential or config.token_file or config.token or config.username
     if config.exec_plugin is None or fixed_one or config.client_certificate_file or config.client_certificate_data:
         return None
-    from navarch.client.config.execcredential import ExecCredential  # noqa: PLC0415 - most have no plugin to pay for
+    from navarch.client.config.exec_credential import ExecCredential  # noqa: PLC0415 - most have no plugin to pay for
 
     return ExecCredential(config.exec_plugin, config, clock)
 
@@ -107,4 +109,13 @@ def _credential(config: Config, clock: Clock) -> Credential:
         return config.credential
     if config.token_file:
         return TokenFile(Path(config.token_file), clock, where=config.origin, fallback=config.token)
-    return fixed(config)
+    return _static(config)
+
+
+def _static(config: Config) -> StaticCredential:
+    """Returns the headers of a Config with a static credential; none for a client certificate or no credential."""
+    if config.token:
+        return StaticCredential(bearer(config.token, config.origin))
+    if config.username:
+        return StaticCredential(basic(config.username, config.password))
+    return StaticCredential({})

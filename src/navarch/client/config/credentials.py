@@ -1,4 +1,4 @@
-"""Who is asking: credentials that do not change, and tokens in files that do."""
+"""Credentials: static ones, and tokens in files that are replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import Protocol
 
 from navarch._base.clock import Clock
-from navarch.client.config.model import Config
 from navarch.errors import CredentialError
 
 _log = logging.getLogger("navarch.client.config")
@@ -23,19 +22,19 @@ _GLANCE_SECONDS = 1.0
 
 
 class Credential(Protocol):
-    """Where the Authorization header comes from; may be written by the user."""
+    """Supplies the Authorization header; users may implement it."""
 
     async def headers(self) -> Mapping[str, str]:
-        """The headers that say who is asking; CredentialError if there are none to be had."""
+        """Returns the authentication headers. Raises CredentialError if there are none."""
         ...
 
     async def refresh(self) -> bool:
-        """After the server refused the last ones: whether different headers can be had now."""
+        """Call it after the server refused the last headers. Returns True if there are other headers now."""
         ...
 
 
-class Fixed:
-    """The same headers for ever."""
+class StaticCredential:
+    """A credential whose headers never change."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
         self._headers = MappingProxyType(dict(headers))
@@ -48,9 +47,9 @@ class Fixed:
 
 
 class TokenFile:
-    """A token in a file that somebody else replaces from time to time.
+    """A token in a file that another process replaces from time to time.
 
-    If the file cannot be read, the last token read from it is used, or else `fallback`.
+    If the file cannot be read, it uses the last token that it read, or else `fallback`.
     """
 
     def __init__(self, path: Path, clock: Clock, *, where: str, fallback: str = "") -> None:
@@ -104,23 +103,14 @@ class TokenFile:
         self._read_at = self._glanced_at = self._clock.monotonic()
 
 
-def fixed(config: Config) -> Fixed:
-    """The headers of a Config whose credential does not change; none for a client certificate or no credential."""
-    if config.token:
-        return Fixed(bearer(config.token, config.origin))
-    if config.username:
-        return Fixed(basic(config.username, config.password))
-    return Fixed({})
-
-
 def basic(username: str, password: str) -> Mapping[str, str]:
-    """The header for a user name and a password."""
+    """Returns the header for a user name and a password."""
     pair = base64.b64encode(f"{username}:{password}".encode()).decode()
     return MappingProxyType({"Authorization": f"Basic {pair}"})
 
 
 def bearer(token: str, where: str) -> Mapping[str, str]:
-    """The header for a token; CredentialError if it cannot stand in a header."""
+    """Returns the header for a token. Raises CredentialError if the token cannot be in a header."""
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
         raise CredentialError(f"{where}: expected a token, got text that cannot stand in an HTTP header")
@@ -128,7 +118,7 @@ def bearer(token: str, where: str) -> Mapping[str, str]:
 
 
 def stamp(path: Path) -> tuple[int, ...]:
-    """What changes when a file does, also when a symbolic link is turned to another file; empty if it is not there."""
+    """Returns values that change with the file, also when a symbolic link is changed; empty if the file is missing."""
     try:
         status = os.stat(path)  # noqa: PTH116 - Path.stat costs twice as much, and this runs between requests
     except (OSError, ValueError):
@@ -137,7 +127,7 @@ def stamp(path: Path) -> tuple[int, ...]:
 
 
 def reason(error: Exception) -> str:
-    """Why a file could not be read, without its content."""
+    """Returns the reason why a file could not be read, without its content."""
     if isinstance(error, OSError):
         return (error.strerror or type(error).__name__).lower()
     return "bytes that are no text"

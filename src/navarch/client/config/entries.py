@@ -1,4 +1,4 @@
-"""A context, its cluster and its user, turned into a Config."""
+"""Resolves a context, its cluster and its user to a Config."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from navarch.client.config.document import Entry, kind_of
+from navarch.client.config.document import ConfigEntry, YamlScalar, kind_of
 from navarch.client.config.model import EXEC_VERSIONS, Config, ExecPlugin, Impersonation
-from navarch.client.config.yamltext import Written
 from navarch.errors import ConfigError
 
 _MODES = ("Never", "IfAvailable", "Always")
@@ -19,8 +18,8 @@ _LARGEST_EXTENSION = 10_000
 _DEEPEST_EXTENSION = 50
 
 
-def resolve(context: Entry, cluster: Entry, user: Entry, origin: str) -> Config:
-    """The Config of these three; ConfigError names the entry and the field that cannot be used."""
+def resolve(context: ConfigEntry, cluster: ConfigEntry, user: ConfigEntry, origin: str) -> Config:
+    """Returns the Config of these three. Raises ConfigError with the entry and the field that cannot be used."""
     _refuse_auth_provider(user)
     _check_cluster(cluster)
     _check_user(user)
@@ -47,7 +46,7 @@ def resolve(context: Entry, cluster: Entry, user: Entry, origin: str) -> Config:
     )
 
 
-def _check_cluster(cluster: Entry) -> None:
+def _check_cluster(cluster: ConfigEntry) -> None:
     if not cluster.text("server"):
         raise ConfigError(f"{cluster.where}: expected a server such as https://HOST:6443, got none")
     ca = cluster.text("certificate-authority") or cluster.text("certificate-authority-data")
@@ -58,7 +57,7 @@ def _check_cluster(cluster: Entry) -> None:
         )
 
 
-def _check_user(user: Entry) -> None:
+def _check_user(user: ConfigEntry) -> None:
     basic = user.text("username") or user.text("password")
     if basic and (user.text("token") or user.text("tokenFile")):
         raise ConfigError(f"{user.where}: expected one way to authenticate, got a token and a user name. Keep one.")
@@ -69,7 +68,7 @@ def _check_user(user: Entry) -> None:
         raise ConfigError(f"{user.where}: expected a client-certificate and its client-key, got no {missing}")
 
 
-def _refuse_auth_provider(user: Entry) -> None:
+def _refuse_auth_provider(user: ConfigEntry) -> None:
     if user.has("auth-provider"):
         name = user.child("auth-provider").text("name")
         raise ConfigError(
@@ -78,9 +77,9 @@ def _refuse_auth_provider(user: Entry) -> None:
         )
 
 
-def _impersonation(user: Entry) -> Impersonation | None:
+def _impersonation(user: ConfigEntry) -> Impersonation | None:
     extra_entry = user.child("as-user-extra")
-    extra = {key: extra_entry.texts(key) for key in extra_entry.keys()}  # noqa: SIM118 - an Entry is no dict
+    extra = {key: extra_entry.texts(key) for key in extra_entry.keys()}  # noqa: SIM118 - an ConfigEntry is no dict
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     if not name and not uid and not groups and not extra:
         return None
@@ -91,7 +90,7 @@ def _impersonation(user: Entry) -> Impersonation | None:
     return Impersonation(user=name, uid=uid, groups=groups, extra=extra)
 
 
-def _exec_plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
+def _exec_plugin(user: ConfigEntry, cluster: ConfigEntry) -> ExecPlugin | None:
     if not user.has("exec"):
         return None
     plugin = user.child("exec")
@@ -110,12 +109,12 @@ def _exec_plugin(user: Entry, cluster: Entry) -> ExecPlugin | None:
     )
 
 
-def _command(plugin: Entry) -> str:
+def _command(plugin: ConfigEntry) -> str:
     command = plugin.text("command")
     return plugin.path("command") if "/" in command else command
 
 
-def _api_version(plugin: Entry) -> str:
+def _api_version(plugin: ConfigEntry) -> str:
     version = plugin.text("apiVersion")
     if version not in EXEC_VERSIONS:
         got = repr(version[:80]) if version else "none"
@@ -126,7 +125,7 @@ def _api_version(plugin: Entry) -> str:
     return version
 
 
-def _interactive_mode(plugin: Entry) -> str:
+def _interactive_mode(plugin: ConfigEntry) -> str:
     mode = plugin.text("interactiveMode")
     if mode in _MODES:
         return mode
@@ -136,7 +135,7 @@ def _interactive_mode(plugin: Entry) -> str:
     raise ConfigError(f"{plugin.where}: expected interactiveMode to be one of {', '.join(_MODES)}, got {got}")
 
 
-def _environment(plugin: Entry) -> dict[str, str]:
+def _environment(plugin: ConfigEntry) -> dict[str, str]:
     variables: dict[str, str] = {}
     for variable in plugin.children("env"):
         name = variable.text("name")
@@ -146,7 +145,7 @@ def _environment(plugin: Entry) -> dict[str, str]:
     return variables
 
 
-def _extension(cluster: Entry) -> bytes:
+def _extension(cluster: ConfigEntry) -> bytes:
     for extension in cluster.children("extensions"):
         if extension.text("name") == _EXTENSION:
             value = _plain(extension.raw("extension"), extension.where, count(), 0)
@@ -155,10 +154,10 @@ def _extension(cluster: Entry) -> bytes:
 
 
 def _plain(value: Any, where: str, seen: Iterator[int], depth: int) -> Any:
-    """The value as JSON knows it; ConfigError if it is too large or is nothing that JSON knows."""
+    """Returns the value as JSON values. Raises ConfigError if it is too large or JSON lacks such a value."""
     if next(seen) > _LARGEST_EXTENSION or depth > _DEEPEST_EXTENSION:
         raise ConfigError(f"{where}: expected at most {_LARGEST_EXTENSION} values, {_DEEPEST_EXTENSION} deep, got more")
-    if isinstance(value, Written):
+    if isinstance(value, YamlScalar):
         return value.value
     if isinstance(value, dict):
         return {_key(key, where): _plain(item, where, seen, depth + 1) for key, item in value.items()}

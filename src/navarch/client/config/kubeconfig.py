@@ -1,4 +1,4 @@
-"""Kubeconfig files: found, merged and resolved by kubectl's rules."""
+"""Kubeconfig files: finds, merges and resolves them by kubectl's rules."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 import msgspec
 
 from navarch.client.config.credentials import reason
-from navarch.client.config.document import Entry, kind_of, named
+from navarch.client.config.document import ConfigEntry, kind_of, named, parse
 from navarch.client.config.entries import resolve
-from navarch.client.config.incluster import SERVICE_ACCOUNT, in_cluster, is_in_cluster
-from navarch.client.config.model import Config, FilePath
-from navarch.client.config.yamltext import parse
+from navarch.client.config.environment import SERVICE_ACCOUNT, in_cluster, is_in_cluster
+from navarch.client.config.model import Config
+from navarch.client.config.tls import FilePath
 from navarch.errors import ConfigError
 
 
 def load(
     path: FilePath | None = None, *, context: str | None = None, service_account: FilePath = SERVICE_ACCOUNT
 ) -> Config:
-    """The configuration that kubectl would use here.
+    """Returns the configuration that kubectl would use here.
 
-    That is the file given, or those in KUBECONFIG, or ~/.kube/config, with their current context or the one named;
-    without any of these files and without a context named, the pod's own. Raises ConfigError if there is none, and
-    if what there is cannot be used.
+    That is the file given, or those in KUBECONFIG, or ~/.kube/config, with their current context or the named one;
+    without any of these files and without a named context, that of the pod. Raises ConfigError if there is none, or if
+    it cannot be used.
     """
     if path is not None:
         merged = merge([read(Path(path).expanduser())])
@@ -43,13 +43,13 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
     files: tuple[str, ...]
     current: str = ""
-    contexts: Mapping[str, Entry] = {}
-    clusters: Mapping[str, Entry] = {}
-    users: Mapping[str, Entry] = {}
+    contexts: Mapping[str, ConfigEntry] = {}
+    clusters: Mapping[str, ConfigEntry] = {}
+    users: Mapping[str, ConfigEntry] = {}
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing at all to choose from."""
+        """True if there are no entries."""
         return not (self.current or self.contexts or self.clusters or self.users)
 
     @property
@@ -62,12 +62,12 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(path: Path) -> Kubeconfig:
-    """One file. An empty one has no entries; anything but a kubeconfig is a ConfigError."""
+    """Reads one file. An empty one has no entries. Raises ConfigError for any other document."""
     path = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links, and paths inside belong to the link
     value = parse(_content(path), str(path))
     if value is not None and not isinstance(value, dict):
         raise ConfigError(f"{path}: expected a kubeconfig (a mapping of kind Config), got {kind_of(value)}")
-    root = Entry(value, str(path), path.parent)
+    root = ConfigEntry(value, str(path), path.parent)
     for key, expected in (("apiVersion", "v1"), ("kind", "Config")):
         if root.text(key) not in {"", expected}:
             raise ConfigError(f"{path}: expected a kubeconfig of {key} {expected}, got {root.text(key)[:80]!r}")
@@ -81,7 +81,7 @@ def read(path: Path) -> Kubeconfig:
 
 
 def merge(files: Iterable[Kubeconfig]) -> Kubeconfig:
-    """For each entry, and for the current context, the first file that has it counts; nothing of later ones is added."""
+    """Merges files: for each entry, and for the current context, the first file that has it wins as a whole."""
     merged = Kubeconfig(files=())
     for file in files:
         merged = Kubeconfig(
@@ -107,7 +107,7 @@ def _candidates() -> list[Path]:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is something to read; what stands in the way of reading it is told by whoever reads it."""
+    """Returns True if there is a file; the reader reports why it cannot be read."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -141,16 +141,16 @@ def _select(merged: Kubeconfig, wanted: str | None) -> Config:
         raise ConfigError(f"{where}: expected the name of a cluster, got none. There is {_listed(merged.clusters)}.")
     cluster = _find(merged.clusters, "cluster", context.text("cluster"), where)
     user_name = context.text("user")
-    user = _find(merged.users, "user", user_name, where) if user_name else Entry(None, where, context.folder)
+    user = _find(merged.users, "user", user_name, where) if user_name else ConfigEntry(None, where, context.folder)
     origin = f"context {name!r} (cluster {context.text('cluster')!r}, user {user_name!r}) in {merged.where}"
     return resolve(context, cluster, user, origin)
 
 
-def _find(entries: Mapping[str, Entry], kind: str, name: str, where: str) -> Entry:
+def _find(entries: Mapping[str, ConfigEntry], kind: str, name: str, where: str) -> ConfigEntry:
     if name not in entries:
         raise ConfigError(f"{where}: expected a {kind} named {name!r}, got none. There is {_listed(entries)}.")
     return entries[name]
 
 
-def _listed(entries: Mapping[str, Entry]) -> str:
+def _listed(entries: Mapping[str, ConfigEntry]) -> str:
     return ", ".join(map(repr, sorted(entries))) or "none at all"

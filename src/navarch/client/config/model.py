@@ -1,68 +1,28 @@
-"""Where the API server is, how to trust it, and who is asking."""
+"""`Config`: the address of the API server, its CA, and the credential."""
 
 from __future__ import annotations
 
 import math
-import os
 import platform
 import ssl
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from navarch._version import __version__
+from navarch.client.config.credentials import Credential
+from navarch.client.config.masking import MaskedStruct, without_password
+from navarch.client.config.tls import FilePath, client_certificate, ssl_context
 from navarch.errors import ConfigError
 
-if TYPE_CHECKING:
-    from navarch._base.clock import Clock
-    from navarch.client.config.authenticator import Authenticator
-    from navarch.client.config.credentials import Credential
-
-FilePath = str | os.PathLike[str]
-
-MASK = "***"
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
-_SECRET = frozenset({"token", "password", "client_key_data", "args", "env"})
-_BULKY = frozenset({"ca_data", "client_certificate_data", "cluster_extension"})
-_URLS = frozenset({"server", "proxy_url"})
 
-
-class _Guarded(msgspec.Struct, frozen=True, kw_only=True):
-    """A struct that can be printed without giving a secret away; empty fields are left out."""
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        return [(name, _shown(name, value)) for name, value in values if value]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
-
-
-def _shown(name: str, value: Any) -> Any:
-    if name in _SECRET:
-        return MASK
-    if name in _BULKY:
-        return f"{len(value)} bytes"
-    return without_password(value) if name in _URLS else value
-
-
-def without_password(url: str) -> str:
-    """A URL as it may be shown; what cannot be taken apart is not shown at all."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return MASK
-    if "@" not in url:
-        return url
-    return parts._replace(netloc=f"{MASK}@{parts.netloc.rpartition('@')[2]}").geturl() if parts.netloc else MASK
-
-
-class Impersonation(_Guarded, frozen=True, kw_only=True):
-    """Whom the API server should take the caller for; needs the right to impersonate."""
+class Impersonation(MaskedStruct, frozen=True, kw_only=True):
+    """The user to impersonate; needs the right to impersonate."""
 
     user: str
     uid: str = ""
@@ -70,7 +30,7 @@ class Impersonation(_Guarded, frozen=True, kw_only=True):
     extra: Mapping[str, tuple[str, ...]] = {}
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """The headers to send; a name may come several times."""
+        """Returns the headers to send; a name may occur several times."""
         pairs = [("Impersonate-User", self.user)]
         if self.uid:
             pairs.append(("Impersonate-Uid", self.uid))
@@ -80,11 +40,11 @@ class Impersonation(_Guarded, frozen=True, kw_only=True):
         return tuple(pairs)
 
 
-class ExecPlugin(_Guarded, frozen=True, kw_only=True):
+class ExecPlugin(MaskedStruct, frozen=True, kw_only=True):
     """A command that prints a credential, as kubeconfig's `exec` describes it.
 
-    `timeout` is in seconds; a plugin that takes longer is killed together with its children.
-    `cluster_extension` is JSON for the plugin, handed over with `provide_cluster_info`.
+    `timeout` is in seconds; a plugin that takes longer is killed together with its children. `cluster_extension` is
+    JSON that the plugin gets with `provide_cluster_info`.
     """
 
     command: str
@@ -98,12 +58,13 @@ class ExecPlugin(_Guarded, frozen=True, kw_only=True):
     timeout: float = 60.0
 
 
-class Config(_Guarded, frozen=True, kw_only=True):
-    """How to reach one API server; made by `load`, or by hand. To change a field: `msgspec.structs.replace`.
+class Config(MaskedStruct, frozen=True, kw_only=True):
+    """How to reach one API server; returned by `load`, or created by hand. To change a field:
+    `msgspec.structs.replace`.
 
-    Of several credentials the first counts: `credential`, `token_file`, `token`, user name and password, the client
-    certificate, `exec_plugin`. `timeout` is in seconds, per request. `origin` says where it came from, for errors.
-    Raises ConfigError if the fields contradict each other.
+    The first of several credentials applies: `credential`, `token_file`, `token`, user name and password, the client
+    certificate, `exec_plugin`. `timeout` is in seconds, per request. `origin` names the source in errors. Raises
+    ConfigError if the fields contradict each other.
     """
 
     server: str
@@ -139,27 +100,19 @@ class Config(_Guarded, frozen=True, kw_only=True):
 
     @property
     def host(self) -> str:
-        """The API server's host and port, as far as the address names one."""
+        """The API server's host and port."""
         return urlsplit(self.server).netloc.rpartition("@")[2]
 
-    def authenticator(self, clock: Clock) -> Authenticator:
-        """What the transport asks for headers and TLS; holds tokens and certificates for as long as they are valid."""
-        from navarch.client.config.authenticator import Authenticator  # noqa: PLC0415 - it needs this module
-
-        return Authenticator(self, clock)
-
     def ssl_context(self) -> ssl.SSLContext | None:
-        """A TLS context with the CA and the client certificate of this Config; None for a server without TLS.
+        """Returns a TLS context with the CA and the client certificate of this Config; None for a server without TLS.
 
-        Knows nothing of certificates from an exec plugin: with one, use `authenticator`.
+        Ignores certificates of an exec plugin: with one, use `Authenticator`.
         """
-        from navarch.client.config.tls import client_certificate, ssl_context  # noqa: PLC0415 - they need this module
-
         return ssl_context(self, client_certificate(self))
 
 
 def default_user_agent() -> str:
-    """What is sent as User-Agent when the Config names none."""
+    """Returns the User-Agent for a Config without one."""
     system, machine = platform.system().lower(), platform.machine()
     return f"navarch/{__version__} ({system}/{machine}) python/{sys.version_info[0]}.{sys.version_info[1]}"
 
@@ -179,19 +132,19 @@ def _check_server(config: Config) -> None:
 
 
 def _plainly(server: str) -> str:
-    """The address as paths are put behind it; its scheme in small letters, by which TLS is chosen."""
+    """Returns the address as a prefix of paths, with its scheme in lower case, which decides about TLS."""
     scheme, separator, rest = server.partition("://")
     return scheme.lower() + separator + rest.rstrip("/")
 
 
 def _is_host(name: str) -> bool:
-    """Whether a name can be looked up, or told to a server; Python fails over the length of a label."""
+    """Returns True for a valid host name; Python fails on labels that are too long."""
     labels = name.removesuffix(".").split(".")
     return name.isprintable() and " " not in name and all(0 < len(label) < 64 for label in labels)
 
 
 def check_proxy(proxy: str, where: str, field: str) -> None:
-    """Raises ConfigError for a proxy that cannot be used; an empty one is none at all."""
+    """Raises ConfigError for a proxy that cannot be used; an empty one means none."""
     if not proxy:
         return
     parts = _split(proxy, f"{where}: expected {field} to be a URL")
@@ -247,7 +200,7 @@ def _check_credentials(config: Config) -> None:
 
 
 def _check_headers(config: Config) -> None:
-    """What is sent as it is must fit into one line of a request."""
+    """Raises ConfigError for values that do not fit into one line of a request."""
     impersonation = config.impersonate.headers() if config.impersonate else ()
     for name, value in (("user_agent", config.user_agent), *impersonation):
         if not value.isprintable():

@@ -1,15 +1,13 @@
-"""What runs in pods: logs, commands, terminals and ports."""
+"""Logs, commands, terminals and ports of pods."""
 
-from navarch.client.pods.attach import Attach
-from navarch.client.pods.exec import Exec, ExecResult
-from navarch.client.pods.forward import Forwarding, PortForward
-from navarch.client.pods.listen import Listener
+from navarch.client.pods.exec import Attach, Exec, ExecResult
 from navarch.client.pods.logs import LogLines, Logs
+from navarch.client.pods.port_forward import Forwarding, Listener, PortForward
 from navarch.client.pods.session import Output, Session
 from navarch.client.pods.stream import PodStream
 
-__all__ = ["ExecResult", "Listener", "LogLines", "Output", "PodStream", "Pods", "PortForward", "Session"]
+__all__ = ["ExecResult", "Listener", "LogLines", "Output", "PodStream", "PodVerbs", "PortForward", "Session"]
 
 
-class Pods(Logs, Exec, Attach, Forwarding):
+class PodVerbs(Logs, Exec, Attach, Forwarding):
     """logs, exec, attach and port_forward."""

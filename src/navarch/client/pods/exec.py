@@ -1,4 +1,4 @@
-"""Commands in containers that run."""
+"""Runs commands in containers, and attaches to their main program."""
 
 from __future__ import annotations
 
@@ -8,26 +8,48 @@ from dataclasses import dataclass
 
 from navarch._base.tasks import within
 from navarch.client.core import query_of
-from navarch.client.pods.alongside import alongside
-from navarch.client.pods.channels import V4, V5
 from navarch.client.pods.session import Session
-from navarch.client.pods.sockets import Sockets
+from navarch.client.pods.sockets import V4, V5, WebSocketCore, alongside
 from navarch.client.subresources import PODS
 from navarch.errors import ConnectionLostError, DeadlineError, InvalidValueError
 
-__all__ = ["Exec", "ExecResult"]
+
+class Attach(WebSocketCore):
+    """attach."""
+
+    @asynccontextmanager
+    async def attach(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        container: str | None = None,
+        stdin: bool = False,
+        tty: bool = False,
+    ) -> AsyncIterator[Session]:
+        """Returns the output of a container's main program from now on, and its input if the container has `stdin`.
+
+        `tty` must equal that of the container's spec. The session ends with the container; the client's time limit
+        applies to the opening alone.
+        """
+        query = query_of(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty)
+        socket = await self._open_socket(name, namespace, "attach", query, (V5, V4))
+        try:
+            yield Session(socket, self._what("attach in", PODS, namespace, name), stdin=stdin, tty=tty)
+        finally:
+            await socket.close()
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """How a command ended and what it wrote."""
+    """The exit code and output of a command."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
 
 
-class Exec(Sockets):
+class Exec(WebSocketCore):
     """exec and exec_session."""
 
     async def exec(
@@ -42,8 +64,8 @@ class Exec(Sockets):
         """Runs a command in a container to its end. An exit code other than zero is a result, not an error.
 
         The command reads `stdin`, then the end of the file. All output is kept in memory: use `exec_session` for more
-        than fits there. Raises `DeadlineError` when the client's time limit has passed (`client.using(timeout=600)` sets
-        another), and an `ApiError` if the command cannot be started; it is never started twice.
+        than fits there. Raises `DeadlineError` when the client's time limit has passed (`client.using(timeout=600)`
+        sets another), and an `ApiError` if the command cannot be started; it is never started twice.
         """
         work = self._run(name, command, namespace, container, stdin)
         try:
@@ -65,9 +87,9 @@ class Exec(Sockets):
         stdin: bool = False,
         tty: bool = False,
     ) -> AsyncIterator[Session]:
-        """Runs a command that is talked to while it runs; see `Session`. On a terminal (`tty`) all output is stdout.
+        """Runs an interactive command; see `Session`. On a terminal (`tty`) all output is stdout.
 
-        The client's time limit holds for the opening alone.
+        The client's time limit applies to the opening alone.
         """
         query = {
             **query_of(container=container, stdin=stdin, stdout=True, stderr=not tty, tty=tty),
@@ -98,7 +120,7 @@ async def _collect(session: Session) -> ExecResult:
 
 
 async def _feed(session: Session, stdin: bytes) -> None:
-    """A command may end without reading all of its input; if something else broke, the reading side says so."""
+    """Writes the input. A command may end without reading all of it; the reading side reports any other failure."""
     with suppress(ConnectionLostError):
         await session.send(stdin)
         await session.close_stdin()

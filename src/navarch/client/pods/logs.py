@@ -13,8 +13,6 @@ from navarch.client.core import Core, query_of
 from navarch.client.subresources import PODS
 from navarch.client.transport import Request, Response
 
-__all__ = ["LogLines", "Logs"]
-
 _LONGEST_LINE = 2**20
 
 

@@ -1,24 +1,43 @@
-"""Opening WebSockets to pods."""
+"""WebSockets to pods, and the channels of Kubernetes' remote commands: the first byte of a message names its
+channel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final, TypeVar
 
 from navarch.client.answers import StatusBody, bad_answer, error_from_answer, error_from_status
+from navarch.client.call import Attempts
 from navarch.client.core import Core
-from navarch.client.retry import Attempts
 from navarch.client.subresources import PODS
 from navarch.client.transport import Request, Response, WebSocket
 from navarch.errors import ApiError, BadAnswerError, NavarchError
 
-__all__ = ["Sockets"]
+T = TypeVar("T")
+
+
+async def alongside(main: Coroutine[Any, Any, T], helper: Coroutine[Any, Any, None]) -> T:
+    """Returns the result of `main`; `helper` runs concurrently and is cancelled when `main` ends. An error of either
+    ends both.
+    """
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            helping = tasks.create_task(helper)
+            result = await main
+            helping.cancel()
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures.exceptions[0].__cause__
+    return result
+
 
 _LONGEST_REASON = 1000
 
 
-class Sockets(Core):
-    """The part of a client under the verbs that need a WebSocket."""
+class WebSocketCore(Core):
+    """The part of a client below the verbs that need a WebSocket."""
 
     async def _open_socket(
         self,
@@ -28,7 +47,7 @@ class Sockets(Core):
         query: Mapping[str, str | Sequence[str]],
         protocols: Sequence[str],
     ) -> WebSocket:
-        """A WebSocket that the caller closes, opened within the client's time limit; a refusal is raised."""
+        """Opens a WebSocket, which the caller closes, within the client's time limit. Raises a refusal."""
         request = Request(
             method="GET",
             path=self._path(PODS, namespace, name, subresource),
@@ -59,7 +78,9 @@ class Sockets(Core):
 
 
 async def _refusal(request: Request, what: str, response: Response) -> ApiError | BadAnswerError:
-    """Why there is no WebSocket. The API server answers with a Status; kubelets, through it, with plain text."""
+    """Returns the error for a refused WebSocket. The API server answers with a Status; kubelets, through it, with plain
+    text.
+    """
     try:
         body = await response.read()
     finally:
@@ -70,3 +91,24 @@ async def _refusal(request: Request, what: str, response: Response) -> ApiError 
         reason = body[:_LONGEST_REASON].decode(errors="replace").strip()
         return error_from_status(what, StatusBody(message=reason), response.status)
     return error_from_answer(request, what, response.status, response.headers, body)
+
+
+STDIN: Final = 0
+STDOUT: Final = 1
+STDERR: Final = 2
+ERROR: Final = 3
+RESIZE: Final = 4
+CLOSE: Final = 255
+"""Followed by the number of a channel that has ended; since v5."""
+
+V5: Final = "v5.channel.k8s.io"
+V4: Final = "v4.channel.k8s.io"
+
+PIECE: Final = 32 * 1024
+"""Large enough to be fast, small enough that one message is never a burden."""
+
+
+def pieces(channel: int, data: bytes) -> list[bytes]:
+    """Yields the messages that carry `data` on a channel."""
+    prefix = bytes([channel])
+    return [prefix + data[start : start + PIECE] for start in range(0, len(data), PIECE)]

@@ -1,27 +1,25 @@
 """One connection to a port of a pod.
 
-It is a WebSocket of its own, with channel 0 for data and channel 1 for the reason of a failure; both begin with the port
-number. So a slow connection holds up no other. What it cannot do is end one direction alone.
+It is a WebSocket of its own, with channel 0 for data and channel 1 for the reason of a failure; both begin with the
+port number. So a slow connection does not block another. It cannot close one direction alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from navarch._base.closing import Closing
-from navarch.client.pods.channels import pieces
+from navarch._base.tasks import AsyncCloseable
+from navarch.client.pods.sockets import pieces
 from navarch.client.transport import WebSocket
 from navarch.errors import BadAnswerError, ConnectError, ConnectionLostError
-
-__all__ = ["PodStream"]
 
 _DATA = 0
 _ERROR = 1
 _REFUSED = "connection refused"
 
 
-class PodStream(Closing):
-    """One connection to a port of a pod. Nothing is read ahead: while nobody reads, the pod is held up."""
+class PodStream(AsyncCloseable):
+    """One connection to a port of a pod. Nothing is read ahead: the pod blocks while its data is not read."""
 
     def __init__(self, socket: WebSocket, port: int, what: str, forget: Callable[[PodStream], None]) -> None:
         self._socket = socket
@@ -34,10 +32,10 @@ class PodStream(Closing):
         """How many bytes have come from the pod."""
 
     async def read(self, limit: int = 65536) -> bytes:
-        """The next bytes as they come, at most `limit`; none when the pod has closed the connection.
+        """Returns the next bytes as they arrive, at most `limit`; none when the pod has closed the connection.
 
-        Raises `ConnectError` if nothing in the pod listens on the port (this is known only now, not when connecting),
-        `ConnectionLostError` if the connection broke.
+        Raises `ConnectError` if no process in the pod listens on the port (this is known only now, not when
+        connecting), `ConnectionLostError` if the connection broke.
         """
         while not self._unread and await self._receive():
             pass
@@ -45,7 +43,7 @@ class PodStream(Closing):
         return data
 
     async def write(self, data: bytes) -> None:
-        """Sends bytes to the pod; waits while it takes no more. Raises like `read`."""
+        """Sends bytes to the pod; waits while it reads no more. Raises like `read`."""
         try:
             for piece in pieces(_DATA, data):
                 await self._socket.send(piece)
@@ -60,7 +58,7 @@ class PodStream(Closing):
         await self._socket.close()
 
     async def _receive(self) -> bool:
-        """Takes the next message; False when there are no more."""
+        """Receives the next message; False when there are no more."""
         self._receiving = True
         try:
             message = await self._socket.receive()
@@ -92,7 +90,9 @@ class PodStream(Closing):
         return data[size:]
 
     def _failure(self, reason: str) -> ConnectError | ConnectionLostError:
-        """Only a refused connection has certainly had no effect; after anything else the pod may have read something."""
+        """Returns the error. Only a refused connection certainly had no effect; otherwise the pod may have read
+        something.
+        """
         if _REFUSED in reason:
             return ConnectError(
                 f"{self._what}: nothing listens there ({reason}); check the port and that the pod is ready"

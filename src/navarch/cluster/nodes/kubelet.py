@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.supervisor import Supervisor
 from navarch._base.tasks import unless
 from navarch.api import to_builtins
@@ -161,7 +161,7 @@ class Kubelet:
 
     async def _registered(self, profile: Profile) -> Node:
         """Registers the node; retries with backoff while the API server does not answer."""
-        delays = Delays(_PAUSE, self._client.rng)
+        delays = BackoffDelays(_PAUSE, self._client.rng)
         while True:
             try:
                 return await register(self._client, node_object(profile, self._clock.now()))

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
-from navarch._base.background import Background
 from navarch._base.clock import Clock, SystemClock
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, SharedEtcdWatch, decoded, encoded
 from navarch.cluster.storage.protocol import (
@@ -148,7 +147,7 @@ class EtcdStorage:
         begin, end = _bounds(prefix, "")
         request = WatchRequest(key=begin, range_end=end, start_revision=after + 1, prev_kv=True, progress_notify=True)
         watcher = EtcdWatcher(self._client, request)
-        background = Background()
+        background = TaskSet()
         background.start(watcher.run(), "etcd watch")
         try:
             yield watcher

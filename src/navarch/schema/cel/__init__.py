@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import names_of_parts
-from navarch.schema.cel.errors import CelBudgetError, CelCostError, CelError, CelEvaluationError
-from navarch.schema.cel.runtime_cost import (
+from navarch._base.lazy import lazy_exports
+from navarch.schema.cel.cost_tracker import (
     CALL_COST_LIMIT,
     MATCH_CONDITIONS_COST_BUDGET,
     RUNTIME_COST_BUDGET,
     CostBudget,
     CostTracker,
 )
+from navarch.schema.cel.errors import CelBudgetError, CelCostError, CelError, CelEvaluationError
 from navarch.schema.cel.types import (
     BOOL,
     BYTES,
@@ -37,15 +37,15 @@ from navarch.schema.cel.types import (
     map_of,
     optional_of,
 )
-from navarch.schema.cel.values import NONE, Built, Duration, Optional, Timestamp, Uint, some
+from navarch.schema.cel.values import NONE, Built, CelDuration, Optional, Timestamp, Uint, some
 
 if TYPE_CHECKING:
-    from navarch.schema.cel.cost import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
+    from navarch.schema.cel.cost_estimate import CRD_COST_LIMIT, RULE_COST_LIMIT, cardinality_of
     from navarch.schema.cel.program import Program, compile  # noqa: A004 - read as cel.compile, like re.compile
     from navarch.schema.cel.schema_types import type_of_schema
     from navarch.schema.cel.schema_values import Converter, converter_of, value_of
 else:
-    __getattr__ = names_of_parts(
+    __getattr__ = lazy_exports(
         __name__,
         {
             "cost": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"),
@@ -74,13 +74,13 @@ __all__ = [
     "Built",
     "CelBudgetError",
     "CelCostError",
+    "CelDuration",
     "CelError",
     "CelEvaluationError",
     "CelType",
     "Converter",
     "CostBudget",
     "CostTracker",
-    "Duration",
     "Optional",
     "Program",
     "Timestamp",

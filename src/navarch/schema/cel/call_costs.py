@@ -1,9 +1,9 @@
-"""What a call costs while an expression runs: known when it is compiled, or a function of the values.
+"""The cost of a call at run time: a constant of the compiled expression, or a function of the values.
 
-The costs are those of the API server, for the same reason: an expression that a real cluster stops is stopped here.
-Some calls cost one unit there although they take time in proportion to what they are given; in a loop over such calls a
-budget would bound nothing. These cost more here, by the size of what they go through or build (see `_at_least`).
-Costs are charged before the call, so that nothing is built that would not be paid for.
+The costs are those of the API server: an expression that a real cluster stops is stopped here. Some calls cost one unit
+there although their time grows with their input; a budget would not bound a loop over such calls. These cost more here,
+by the size of their input or result. Costs are charged before the call, so that no result is built that exceeds the
+budget.
 """
 
 from __future__ import annotations
@@ -11,26 +11,36 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from navarch.schema.cel.call_estimates import LIST_COST
 from navarch.schema.cel.containers import MOST_NODES, SetList, nodes_of
-from navarch.schema.cel.cost_functions import LIST_COST
+from navarch.schema.cel.cost_tracker import CALL_COST_LIMIT
 from navarch.schema.cel.library.formats import NamedFormat
 from navarch.schema.cel.library.network import Cidr, Ip
 from navarch.schema.cel.library.regex import FINDING, match_cost
-from navarch.schema.cel.runtime_cost import CALL_COST_LIMIT
 from navarch.schema.cel.signatures import Overload
-from navarch.schema.cel.types import CelType, Kind
+from navarch.schema.cel.types import CelKind, CelType
 from navarch.schema.cel.values import Optional
 
 Price: TypeAlias = Callable[..., int]
-"""The cost of a call with these values."""
+"""Returns the cost of a call with these values."""
 
-__all__ = ["Price", "call_cost"]
 
 _SIZED = (str, bytes, list, dict)
 _NESTED = (list, dict)
 _ATOMS = frozenset({int, bool, float, type(None)})
-_TEXTUAL = frozenset({Kind.STRING, Kind.BYTES})
-_SCALAR = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.TIMESTAMP, Kind.DURATION, Kind.NULL, Kind.TYPE})
+_TEXTUAL = frozenset({CelKind.STRING, CelKind.BYTES})
+_SCALAR = frozenset(
+    {
+        CelKind.BOOL,
+        CelKind.INT,
+        CelKind.UINT,
+        CelKind.DOUBLE,
+        CelKind.TIMESTAMP,
+        CelKind.DURATION,
+        CelKind.NULL,
+        CelKind.TYPE,
+    }
+)
 _COST_OF_CHECK: Final = 350_000
 _PART: Final = 5
 _PRECISION: Final = 100
@@ -40,7 +50,7 @@ _BEYOND: Final = CALL_COST_LIMIT * 100
 
 
 def call_cost(overload: Overload, given: Sequence[CelType]) -> int | Price:
-    """The cost of a call whose arguments have these types, without what the arguments themselves cost."""
+    """Returns the cost of a call whose arguments have these types, without the cost of the arguments."""
     found = _PRICES.get(overload.function, 1)
     return found(overload, given) if callable(found) else found
 
@@ -130,7 +140,7 @@ def _text_size(text: object, *_: object) -> int:
 
 
 def _contains_network(overload: Overload, _: Sequence[CelType]) -> Price:
-    is_network, is_text = overload.function == "containsCIDR", overload.params[1].kind is Kind.STRING
+    is_network, is_text = overload.function == "containsCIDR", overload.params[1].kind is CelKind.STRING
 
     def price(cidr: object, other: object) -> int:
         size = _size(cidr)
@@ -164,7 +174,7 @@ def _in_list(wanted: object, container: object) -> int:
 def _add(overload: Overload, _: Sequence[CelType]) -> int | Price:
     """Kubernetes: one for lists; here also the items, which are copied."""
     kind = overload.params[0].kind
-    if kind is Kind.LIST:
+    if kind is CelKind.LIST:
         return _add_lists
     return (lambda left, right: _tenth(len(left) + len(right))) if kind in _TEXTUAL else 1
 

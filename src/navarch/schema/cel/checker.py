@@ -1,34 +1,34 @@
-"""Gives every node of a tree its type, and every call the overloads that may be meant."""
+"""The type checker: gives every expression its type, and every call its possible overloads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from navarch.schema.cel import remedies, types
+from navarch.schema.cel import signatures, types
 from navarch.schema.cel.errors import Faults, Said
-from navarch.schema.cel.lexer import RESERVED
-from navarch.schema.cel.library import FUNCTIONS, PATCH_FUNCTIONS
-from navarch.schema.cel.nodes import (
-    Call,
-    Comprehension,
-    Ident,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    MessageLiteral,
-    Node,
-    OptionalMap,
-    Select,
+from navarch.schema.cel.expressions import (
+    CallExpr,
+    ComprehensionExpr,
+    Expr,
+    IdentExpr,
+    ListExpr,
+    LiteralExpr,
+    MapExpr,
+    OptionalMapExpr,
+    SelectExpr,
+    StructExpr,
     walk,
 )
+from navarch.schema.cel.lexer import RESERVED
+from navarch.schema.cel.library import FUNCTIONS, PATCH_FUNCTIONS
 from navarch.schema.cel.signatures import Overload
-from navarch.schema.cel.types import CelType, Kind
-from navarch.schema.cel.unify import Substitution, most_general
+from navarch.schema.cel.types import CelKind, CelType
+from navarch.schema.cel.unification import Substitution, most_general
 
 
-def check(root: Node, source: str, variables: Mapping[str, CelType], *, builds: bool = False) -> frozenset[str]:
-    """Fill in the types of `root`; returns which of `variables` it uses. Raises `CelError`."""
+def check(root: Expr, source: str, variables: Mapping[str, CelType], *, builds: bool = False) -> frozenset[str]:
+    """Sets the types of `root` and returns the names of `variables` that it uses. Raises `CelError`."""
     checker = _Checker(source, variables, {**FUNCTIONS, **PATCH_FUNCTIONS} if builds else FUNCTIONS)
     checker.check(root)
     checker.faults.check()
@@ -37,10 +37,10 @@ def check(root: Node, source: str, variables: Mapping[str, CelType], *, builds: 
     return frozenset(checker.used)
 
 
-_UNKNOWN = frozenset({Kind.DYN, Kind.PARAMETER, Kind.ERROR})
+_UNKNOWN = frozenset({CelKind.DYN, CelKind.PARAMETER, CelKind.ERROR})
 
 
-def _undeclared(node: Node, name: str) -> Said:
+def _undeclared(node: Expr, name: str) -> Said:
     return node.said(f"undeclared reference to '{name}' (in container '')")
 
 
@@ -62,25 +62,25 @@ class _Checker:
         self._functions = functions
         self._local: dict[str, CelType] = {}
 
-    def check(self, node: Node) -> CelType:
+    def check(self, node: Expr) -> CelType:
         match node:
-            case Literal():
+            case LiteralExpr():
                 pass
-            case Ident():
+            case IdentExpr():
                 node.type = self._ident(node)
-            case Select():
+            case SelectExpr():
                 node.type = self._select(node)
-            case Call():
+            case CallExpr():
                 node.type = self._call(node)
-            case ListLiteral():
+            case ListExpr():
                 node.type = self._list(node)
-            case MapLiteral():
+            case MapExpr():
                 node.type = self._map(node)
-            case MessageLiteral():
+            case StructExpr():
                 node.type = self._message(node)
-            case Comprehension():
+            case ComprehensionExpr():
                 node.type = self._comprehension(node)
-            case OptionalMap():
+            case OptionalMapExpr():
                 node.type = self._optional_map(node)
         return node.type
 
@@ -96,14 +96,14 @@ class _Checker:
         yield
         self._local = outer
 
-    def _require_bool(self, node: Node, role: str, instead: Said | None = None) -> None:
+    def _require_bool(self, node: Expr, role: str, instead: Said | None = None) -> None:
         """Of a node that was checked."""
         if not self.types.fits(node.type, types.BOOL):
             found = self.types.resolve(node.type, unbound_is_dyn=True)
             said = instead or node.said(f"expected type 'bool' but found '{types.told(found)}'")
             self._wrong(node.at, f"{role} is of type {found}", said, expected="bool")
 
-    def _ident(self, node: Ident) -> CelType:
+    def _ident(self, node: IdentExpr) -> CelType:
         if node.name in self._local:
             return self._local[node.name]
         if node.name in self._variables:
@@ -118,9 +118,9 @@ class _Checker:
     def _remedy_for(self, name: str) -> str:
         if name in FUNCTIONS:
             return f"it is a function: write {name}(…)"
-        return remedies.for_name(name, {**self._variables, **self._local}, self._variables.get("self"))
+        return signatures.for_name(name, {**self._variables, **self._local}, self._variables.get("self"))
 
-    def _select(self, node: Select) -> CelType:
+    def _select(self, node: SelectExpr) -> CelType:
         name = self._qualified_name(node)
         if name in types.NAMED_TYPES:
             node.named_type = types.NAMED_TYPES[name]
@@ -131,10 +131,10 @@ class _Checker:
             return types.BOOL
         return types.optional_of(found) if was_optional or node.optional else found
 
-    def _field(self, node: Select, operand: CelType) -> CelType:
-        if operand.kind is Kind.MAP:
+    def _field(self, node: SelectExpr, operand: CelType) -> CelType:
+        if operand.kind is CelKind.MAP:
             return operand.params[1]
-        if operand.kind is Kind.OBJECT:
+        if operand.kind is CelKind.OBJECT:
             fields = operand.fields or {}
             if node.field in RESERVED and f"__{node.field}__" in fields:
                 node.field = f"__{node.field}__"
@@ -142,7 +142,7 @@ class _Checker:
                 where = self._source[node.operand.start : node.at].rstrip(" .?\n\t")
                 problem, said = f"{where} has no field {node.field!r}", node.said(f"undefined field '{node.field}'")
                 return self._wrong(
-                    node.at, problem, said, remedy="" if self.faults else remedies.for_field(node.field, [*fields])
+                    node.at, problem, said, remedy="" if self.faults else signatures.for_field(node.field, [*fields])
                 )
             return fields[node.field]
         if operand.kind not in _UNKNOWN:
@@ -152,17 +152,17 @@ class _Checker:
         self.types.fits(types.DYN, operand)
         return types.DYN
 
-    def _qualified_name(self, node: Node) -> str:
+    def _qualified_name(self, node: Expr) -> str:
         """`a.b.c` if the node is such a chain and `a` is no variable, else nothing."""
         match node:
-            case Ident(name=name) if name not in self._local and name not in self._variables:
+            case IdentExpr(name=name) if name not in self._local and name not in self._variables:
                 return name
-            case Select(operand=operand, field=field, optional=False, test=False):
+            case SelectExpr(operand=operand, field=field, optional=False, test=False):
                 prefix = self._qualified_name(operand)
                 return f"{prefix}.{field}" if prefix else ""
         return ""
 
-    def _call(self, node: Call) -> CelType:
+    def _call(self, node: CallExpr) -> CelType:
         if node.target is not None:
             prefix = self._qualified_name(node.target)
             if f"{prefix}.{node.function}" in self._functions:
@@ -170,20 +170,20 @@ class _Checker:
         if node.function in {"_&&_", "_||_"}:
             for side in node.args:
                 self.check(side)
-                self._require_bool(side, f"a term of `{remedies.display(node.function)}`")
+                self._require_bool(side, f"a term of `{signatures.display(node.function)}`")
             return types.BOOL
         given = list(map(self.check, node.operands()))
         if node.function not in self._functions:
             problem, said = f"no function is called {node.function!r}", _undeclared(node, node.function)
             return self._wrong(
-                node.at, problem, said, remedy="" if self.faults else remedies.closest(node.function, self._functions)
+                node.at, problem, said, remedy="" if self.faults else signatures.closest(node.function, self._functions)
             )
         overloads, method = self._functions[node.function], node.target is not None
         node.overloads, result = self._resolve(node, overloads, given, method=method)
         return result
 
     def _resolve(
-        self, node: Node, overloads: tuple[Overload, ...], given: list[CelType], *, method: bool
+        self, node: Expr, overloads: tuple[Overload, ...], given: list[CelType], *, method: bool
     ) -> tuple[tuple[Overload, ...], CelType]:
         """The overloads that take what is given, and what they give: dyn if they do not agree."""
         style = [overload for overload in overloads if overload.method == method]
@@ -203,27 +203,27 @@ class _Checker:
         return tuple(fitting), result
 
     def _no_overload(
-        self, node: Node, function: str, style: list[Overload], given: list[CelType], *, method: bool
+        self, node: Expr, function: str, style: list[Overload], given: list[CelType], *, method: bool
     ) -> CelType:
         found = [self.types.resolve(each, unbound_is_dyn=True) for each in given]
         listed = ", ".join(map(str, found))
-        if remedies.is_operator(function):
-            problem = f"`{remedies.display(function)}` does not take ({listed})"
+        if signatures.is_operator(function):
+            problem = f"`{signatures.display(function)}` does not take ({listed})"
         elif method:
             problem = f"{found[0]} has no method {function}({', '.join(map(str, found[1:]))})"
         else:
             problem = f"{function}() does not take ({listed})"
-        remedy = "" if self.faults else remedies.for_call(function, found, style, method)
+        remedy = "" if self.faults else signatures.for_call(function, found, style, method)
         said = node.said(_no_matching(function, found, method=method))
-        return self._wrong(node.at, problem, said, expected=remedies.expected_by(style), remedy=remedy)
+        return self._wrong(node.at, problem, said, expected=signatures.expected_by(style), remedy=remedy)
 
-    def _list(self, node: ListLiteral) -> CelType:
+    def _list(self, node: ListExpr) -> CelType:
         joined: CelType | None = None
         for position, element in enumerate(node.elements):
             joined = self._join(joined, self._item(element, position in node.optional))
         return types.list_of(joined or self.types.fresh())
 
-    def _map(self, node: MapLiteral) -> CelType:
+    def _map(self, node: MapExpr) -> CelType:
         key: CelType | None = None
         value: CelType | None = None
         for entry in node.entries:
@@ -231,7 +231,7 @@ class _Checker:
             value = self._join(value, self._item(entry.value, entry.optional))
         return types.map_of(key or self.types.fresh(), value or self.types.fresh())
 
-    def _message(self, node: MessageLiteral) -> CelType:
+    def _message(self, node: StructExpr) -> CelType:
         if node.name not in {"JSONPatch", "Object"} and not node.name.startswith("Object."):
             problem, expected = f"no type is called {node.name!r}", "Object, Object.<field> or JSONPatch"
             self._wrong(node.start, problem, _undeclared(node, node.name), expected=expected)
@@ -239,12 +239,12 @@ class _Checker:
             self._item(field.value, field.optional)
         return types.opaque(node.name)
 
-    def _item(self, node: Node, optional: bool) -> CelType:
+    def _item(self, node: Expr, optional: bool) -> CelType:
         found = self.check(node)
         if not optional:
             return found
         inner, wrapped = types.unwrap_optional(self.types.resolve(found))
-        if not wrapped and inner.kind not in {Kind.DYN, Kind.ERROR}:
+        if not wrapped and inner.kind not in {CelKind.DYN, CelKind.ERROR}:
             shown = types.told(inner)
             said = node.said(f"expected type 'optional_type({shown})' but found '{shown}'")
             self._wrong(node.at, f"an optional item is of type {inner}", said, expected=f"optional_type({inner})")
@@ -255,9 +255,9 @@ class _Checker:
             return item
         return most_general(joined, item) if self.types.fits(joined, item) else types.DYN
 
-    def _comprehension(self, node: Comprehension) -> CelType:
+    def _comprehension(self, node: ComprehensionExpr) -> CelType:
         ranged = self.types.resolve(self.check(node.range))
-        if node.macro == "sortBy" and ranged.kind is Kind.MAP:
+        if node.macro == "sortBy" and ranged.kind is CelKind.MAP:
             said = node.said(_no_matching("@sortByAssociatedKeys", [ranged, types.list_of(types.DYN)], method=True))
             return self._wrong(node.at, "sortBy() does not take a map", said, expected="a list")
         kinds = self._iterated(node, ranged)
@@ -274,17 +274,17 @@ class _Checker:
                 self._decides(node, node.body, f"the condition of {node.macro}()", counted)
             return outcome
 
-    def _decides(self, node: Comprehension, condition: Node, role: str, outcome: CelType) -> None:
+    def _decides(self, node: ComprehensionExpr, condition: Expr, role: str, outcome: CelType) -> None:
         """A condition that chooses between the outcome so far and the one with this item."""
         found = self.types.resolve(condition.type, unbound_is_dyn=True)
         self._require_bool(condition, role, node.said(_no_matching("_?_:_", [found, outcome, outcome], method=False)))
 
-    def _iterated(self, node: Comprehension, ranged: CelType) -> list[CelType]:
+    def _iterated(self, node: ComprehensionExpr, ranged: CelType) -> list[CelType]:
         """The types of the variables."""
         two = len(node.variables) == 2
-        if ranged.kind is Kind.LIST:
+        if ranged.kind is CelKind.LIST:
             return [types.INT, ranged.params[0]] if two else [ranged.params[0]]
-        if ranged.kind is Kind.MAP:
+        if ranged.kind is CelKind.MAP:
             return list(ranged.params) if two else [ranged.params[0]]
         if ranged.kind not in _UNKNOWN:
             shown = types.told(self.types.resolve(ranged, unbound_is_dyn=True))
@@ -294,7 +294,7 @@ class _Checker:
         self.types.fits(types.DYN, ranged)
         return [types.DYN] * len(node.variables)
 
-    def _outcome(self, node: Comprehension, ranged: CelType, first: CelType, body: CelType) -> CelType:
+    def _outcome(self, node: ComprehensionExpr, ranged: CelType, first: CelType, body: CelType) -> CelType:
         match node.macro:
             case "filter":
                 return types.list_of(first)
@@ -315,7 +315,7 @@ class _Checker:
                 return result
         return types.BOOL
 
-    def _optional_map(self, node: OptionalMap) -> CelType:
+    def _optional_map(self, node: OptionalMapExpr) -> CelType:
         inner = self.types.fresh()
         if not self.types.fits(self.check(node.target), types.optional_of(inner)):
             macro = "optFlatMap" if node.flat else "optMap"
@@ -338,7 +338,7 @@ class _Checker:
         return self.types.resolve(body)
 
 
-_CONCRETE = frozenset({Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES})
+_CONCRETE = frozenset({CelKind.BOOL, CelKind.INT, CelKind.UINT, CelKind.DOUBLE, CelKind.STRING, CelKind.BYTES})
 
 
 def _differ(given: CelType, wanted: CelType) -> bool:
@@ -347,7 +347,7 @@ def _differ(given: CelType, wanted: CelType) -> bool:
 
 
 def _rename(generic: CelType, names: Mapping[str, CelType]) -> CelType:
-    if generic.kind is Kind.PARAMETER:
+    if generic.kind is CelKind.PARAMETER:
         return names[generic.name]
     if not generic.params:
         return generic

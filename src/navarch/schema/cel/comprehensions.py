@@ -1,15 +1,15 @@
-"""How the macros over lists and maps run."""
+"""Plans the macros over lists and maps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from navarch.schema.cel.calls import invocation
 from navarch.schema.cel.containers import find, readable
+from navarch.schema.cel.cost_tracker import CostExceededError
+from navarch.schema.cel.dispatch import invocation
 from navarch.schema.cel.errors import CelEvaluationError
-from navarch.schema.cel.nodes import Comprehension
-from navarch.schema.cel.runtime_cost import CostExceededError
+from navarch.schema.cel.expressions import ComprehensionExpr
 from navarch.schema.cel.types import list_of
 from navarch.schema.cel.values import no_such_overload
 
@@ -19,7 +19,7 @@ Plan: TypeAlias = Callable[[Frame], object]
 
 
 class Step(NamedTuple):
-    """A plan, and what it costs besides what it charges itself. A constant is the same whatever the frame."""
+    """A plan, and its cost besides the cost that it charges itself. A constant ignores the frame."""
 
     run: Plan
     cost: int
@@ -43,9 +43,9 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def plan_comprehension(
-    node: Comprehension, ranged: Step, places: tuple[int, ...], condition: Step | None, body: Step
+    node: ComprehensionExpr, ranged: Step, places: tuple[int, ...], condition: Step | None, body: Step
 ) -> Step:
-    """The plan of a macro; its variables live at `places` of the frame."""
+    """Returns the plan of a macro; its variables live at `places` of the frame."""
     steps = _one_variable(ranged.run, places[0]) if len(places) == 1 else _two_variables(ranged.run, *places)
     match node.macro:
         case "all" | "exists":
@@ -99,7 +99,7 @@ def _two_variables(ranged: Plan, first: int, second: int) -> _Steps:
 
 
 def deciding(terms: list[Step], *, stop: bool) -> Plan:
-    """`&&` and `||`: the first term that is `stop` decides, whatever errors the others have."""
+    """Plans `&&` and `||`: the first term that is `stop` decides, even if others raise errors."""
     # What the first term costs is charged by whoever evaluates all of this.
     priced = [(term.run, term.cost if position else 0) for position, term in enumerate(terms)]
 
@@ -221,7 +221,7 @@ def _insert(entries: dict[object, object], new: object) -> None:
         entries[key] = value
 
 
-def _sorted(node: Comprehension, ranged: Step, place: int, body: Step) -> Step:
+def _sorted(node: ComprehensionExpr, ranged: Step, place: int, body: Step) -> Step:
     """The list is bound to a name, mapped to its keys, and sorted by them."""
     call = invocation(node.overloads, [node.range.type, list_of(node.body.type)])
     cost = body.cost + _ADDING["map"]

@@ -1,4 +1,4 @@
-"""Lists and maps: lookup, equality, concatenation; and the lists and objects that a schema makes special."""
+"""Lists and maps: lookup, equality and concatenation, and the list and object types that a schema defines."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 from navarch.schema.cel import types
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.types import CelType
-from navarch.schema.cel.values import NONE, Duration, Optional, Timestamp, Uint, no_such_overload, some
+from navarch.schema.cel.values import NONE, CelDuration, Optional, Timestamp, Uint, no_such_overload, some
 
 _MISSING = object()
-_DIRECT = frozenset({str, int, bool, float, bytes, Uint, Timestamp, Duration, type(None)})
+_DIRECT = frozenset({str, int, bool, float, bytes, Uint, Timestamp, CelDuration, type(None)})
 _EMPTIABLE = frozenset({type(None), bool, int, Uint, float, str, bytes, list, dict})
 _FIRST_NANOSECOND = -62_135_596_800_000_000_000
 _NUMBERS = frozenset({int, Uint, float})
 _TRUTHS = (0, 1)
 MOST_NODES = 2_000_000
-"""Values that no request has; what has more contains the same parts many times over."""
+"""More values than any request has; a container beyond it holds the same parts many times."""
 
 
 class SchemaList(list[object]):
-    """A list that came from an object rather than from the rule."""
+    """A list that comes from an object rather than from the rule."""
 
     __slots__ = ()
     cel_type: ClassVar[CelType] = types.list_of(types.DYN)
@@ -34,7 +34,7 @@ class SetList(SchemaList):
 
 
 class KeyedList(SchemaList):
-    """A list with x-kubernetes-list-type=map: items are known by their keys, `+` merges."""
+    """A list with x-kubernetes-list-type=map: keys identify its items, `+` merges."""
 
     __slots__ = ("keys",)
 
@@ -49,9 +49,9 @@ class KeyedList(SchemaList):
 
 
 class SchemaObject(dict[str, object]):
-    """An object or map that came from an object; what its schema does not tell of is `hidden`.
+    """An object or map that comes from an object; fields that its schema lacks are `hidden`.
 
-    Hidden fields take part in comparison only.
+    Only comparison sees hidden fields.
     """
 
     __slots__ = ("hidden",)
@@ -62,10 +62,10 @@ class SchemaObject(dict[str, object]):
         self.hidden = hidden
 
 
-class Unreadable:
+class UnreadableValue:
     """Stands for a part of an object that does not fit its type, such as an integer written as 3.0.
 
-    Rules that look at it, if only with `has`, fail; all others never notice.
+    A rule that reads it, even with `has`, fails; other rules are not affected.
     """
 
     __slots__ = ("error",)
@@ -82,14 +82,14 @@ class Unreadable:
 
 
 def readable(value: object) -> object:
-    """`value` itself. Raises `CelEvaluationError` if it is unreadable."""
-    if type(value) is Unreadable:
+    """Returns `value`. Raises `CelEvaluationError` if it is unreadable."""
+    if type(value) is UnreadableValue:
         raise value.error
     return value
 
 
 def equal(left: object, right: object) -> bool:
-    """CEL's `==`: numbers of different types compare by value, other types are never equal to each other."""
+    """CEL's `==`: compares numbers of different types by value; values of other types are never equal to each other."""
     kind = type(left)
     if kind is type(right) and kind in _DIRECT:
         return left == right
@@ -137,7 +137,7 @@ def _maps_equal(left: dict[Any, object], right: dict[Any, object]) -> bool:
 
 
 def find(entries: dict[Any, object], key: object, default: object) -> object:
-    """The value at `key`; a number finds the whole number of its value, whatever the types."""
+    """Returns the value at `key`; a number finds an equal whole number of any numeric type."""
     if type(key) is str:
         return entries.get(key, default)
     if isinstance(entries, SchemaObject):
@@ -205,7 +205,9 @@ def _position(key: object) -> int:
 
 
 def select(container: object, field: str) -> object:
-    """The value of a field; of an optional container, an optional. Raises `CelEvaluationError` if it is not set."""
+    """Returns the value of a field; of an optional container, an optional. Raises `CelEvaluationError` if it is not
+    set.
+    """
     if isinstance(container, Optional):
         return select_if_present(container, field)
     if container is None:
@@ -234,7 +236,7 @@ def has(container: object, field: str) -> bool:
 
 
 def concatenate(left: list[object], right: list[object]) -> list[object]:
-    """CEL's `+`: what the left list is, decides how the right one is added to it."""
+    """CEL's `+`: the type of the left list decides how the right one is added."""
     if isinstance(left, SetList):
         union = SetList(left)
         for item in right:
@@ -261,8 +263,8 @@ def _merge(left: KeyedList, right: list[object]) -> KeyedList:
 
 
 def is_zero(value: object) -> bool:
-    """Whether `optional.ofNonZeroValue` leaves the value out; lists and maps of the object itself it does not."""
-    if isinstance(value, Duration):
+    """Returns True if `optional.ofNonZeroValue` omits the value; it never omits lists and maps of the object itself."""
+    if isinstance(value, CelDuration):
         return value.nanos == 0
     if isinstance(value, Timestamp):
         return value.nanos == _FIRST_NANOSECOND
@@ -270,9 +272,9 @@ def is_zero(value: object) -> bool:
 
 
 def nodes_of(value: object) -> int:
-    """How many values are in a list or map, at any depth; what occurs twice counts twice.
+    """Returns the number of values in a list or map, at any depth; a value that occurs twice counts twice.
 
-    Beyond `MOST_NODES` it is not counted any further, but a hundred times as many.
+    Stops counting at `MOST_NODES` and returns a hundred times as many.
     """
     count = 0
     pending: list[object] = [value]

@@ -1,7 +1,7 @@
-"""What can go wrong with a rule: when it is compiled, and when it is evaluated.
+"""Errors of a rule: at compile time and at evaluation.
 
-A rule that does not compile is told twice: in our words with a remedy, for its author, and in those of cel-go, which the
-API server passes on to its clients.
+A compile error has two texts: Navarch's own with a remedy, for the author, and that of cel-go, which the API server
+sends to its clients.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _WIDE_MARK = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
 
 
 class CelError(DefinitionError):
-    """A rule that does not parse, or does not fit the types it is compiled against.
+    """A rule that does not parse, or does not type-check.
 
-    `line` and `column` count from 1, `expected` says what would have fitted, `remedy` what to do about it. `told` is what
-    the API server says of the same rule.
+    `line` and `column` count from 1, `expected` says what would fit, `remedy` what to do. `told` is the API server's
+    message about the same rule.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class CelError(DefinitionError):
 
 
 class CelEvaluationError(NavarchError):
-    """A rule that gave no value: a missing key, an index out of bounds, an overflow, no such overload."""
+    """A rule without a value: a missing key, an index out of bounds, an overflow, no such overload."""
 
 
 class CelCostError(CelEvaluationError):
-    """An expression that was stopped because it costs more than one evaluation may; see `CALL_COST_LIMIT`."""
+    """An expression that exceeded the cost limit of one evaluation; see `CALL_COST_LIMIT`."""
 
 
 class CelBudgetError(NavarchError):
-    """An expression that was stopped because it and those before it cost more than all of them together may.
+    """An expression that exceeded the budget of several expressions.
 
     It is no `CelEvaluationError`: no operator absorbs it, and no further expression of the same budget is evaluated.
     """
@@ -59,7 +59,7 @@ class Said(NamedTuple):
 
 
 class Faults:
-    """What is wrong with one rule: the first fault in our words, all of them in cel-go's."""
+    """The faults of one rule: the first one in Navarch's words, all of them in cel-go's."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -67,12 +67,12 @@ class Faults:
         self._first: tuple[int, str, str, str] | None = None
 
     def add(self, at: int, problem: str, said: Said, *, expected: str = "", remedy: str = "") -> None:
-        """Notes a fault at the character `at`."""
+        """Adds a fault at the character `at`."""
         self._first = self._first or (at, problem, expected, remedy)
         self._said.append(said)
 
     def __bool__(self) -> bool:
-        """Whether there is a fault: only the first has a remedy."""
+        """Returns True if there is a fault: only the first has a remedy."""
         return self._first is not None
 
     def check(self) -> None:
@@ -81,7 +81,7 @@ class Faults:
             raise self.error()
 
     def error(self) -> CelError:
-        """The error for the faults so far, of which there must be one."""
+        """Returns the error for the faults so far, of which there must be one."""
         assert self._first is not None
         at, problem, expected, remedy = self._first
         return error_at(
@@ -95,7 +95,7 @@ class Faults:
 
 
 def error_at(source: str, offset: int, problem: str, *, expected: str = "", remedy: str = "", told: str) -> CelError:
-    """A `CelError` for the character at `offset` of `source`."""
+    """Returns a `CelError` for the character at `offset` of `source`."""
     line, column = _place(source, offset)
     return CelError(problem, line=line, column=column + 1, expected=expected, remedy=remedy, told=told)
 

@@ -1,9 +1,9 @@
-"""Calls that are no calls: `has`, the comprehensions, `optMap` and `sortBy` bind names or test fields."""
+"""Expands macros: `has`, the comprehensions, `optMap` and `sortBy` bind names or test fields."""
 
 from __future__ import annotations
 
 from navarch.schema.cel.errors import Faults
-from navarch.schema.cel.nodes import Call, Comprehension, Ident, Node, OptionalMap, Select
+from navarch.schema.cel.expressions import CallExpr, ComprehensionExpr, Expr, IdentExpr, OptionalMapExpr, SelectExpr
 
 _ALIASES = {"exists_one": "existsOne"}
 
@@ -21,8 +21,8 @@ _TWO_VARIABLES = {
 _RESERVED_VARIABLES = frozenset({"__result__", "@result"})
 
 
-def expand(call: Call, faults: Faults) -> Node:
-    """What `call` means, if it is a macro; otherwise `call` itself. What is wrong with it goes to `faults`."""
+def expand(call: CallExpr, faults: Faults) -> Expr:
+    """Returns the expansion of a macro; any other `call` unchanged. Adds its faults to `faults`."""
     if call.target is None:
         return _has(call, faults) if call.function == "has" and len(call.args) == 1 else call
     if call.function in {"optMap", "optFlatMap"} and len(call.args) == 2:
@@ -34,21 +34,21 @@ def expand(call: Call, faults: Faults) -> Node:
     return call
 
 
-def _has(call: Call, faults: Faults) -> Node:
+def _has(call: CallExpr, faults: Faults) -> Expr:
     argument = call.args[0]
-    if not isinstance(argument, Select) or argument.optional:
+    if not isinstance(argument, SelectExpr) or argument.optional:
         said = argument.said("invalid argument to has() macro")
         problem = "has() does not test this"
         faults.add(argument.at, problem, said, expected="a field selection", remedy="write has(a.b)")
         return call
-    return Select(
+    return SelectExpr(
         start=call.start, at=argument.at, mark=call.mark, operand=argument.operand, field=argument.field, test=True
     )
 
 
-def _optional_map(call: Call, target: Node, faults: Faults) -> OptionalMap:
+def _optional_map(call: CallExpr, target: Expr, faults: Faults) -> OptionalMapExpr:
     said = f"{call.function}() variable name must be a simple identifier"
-    return OptionalMap(
+    return OptionalMapExpr(
         start=call.start,
         at=call.at,
         mark=call.mark,
@@ -59,14 +59,14 @@ def _optional_map(call: Call, target: Node, faults: Faults) -> OptionalMap:
     )
 
 
-def _comprehension(call: Call, target: Node, macro: str, count: int, faults: Faults) -> Comprehension:
+def _comprehension(call: CallExpr, target: Expr, macro: str, count: int, faults: Faults) -> ComprehensionExpr:
     variables = tuple(_variable(argument, call.function, faults) for argument in call.args[:count])
     if len(set(variables)) < count and "" not in variables:
         second = call.args[1]
         said = second.said(f"duplicate variable name: {variables[0]}")
         faults.add(second.at, f"both variables are called {variables[0]!r}", said, remedy="rename one")
     *conditions, body = call.args[count:]
-    return Comprehension(
+    return ComprehensionExpr(
         start=call.start,
         at=call.at,
         mark=call.mark,
@@ -78,11 +78,11 @@ def _comprehension(call: Call, target: Node, macro: str, count: int, faults: Fau
     )
 
 
-def _variable(argument: Node, macro: str, faults: Faults, said: str = "argument must be a simple name") -> str:
+def _variable(argument: Expr, macro: str, faults: Faults, said: str = "argument must be a simple name") -> str:
     """The name of a variable; nothing if it has none, which is a fault."""
-    if isinstance(argument, Ident) and argument.name not in _RESERVED_VARIABLES:
+    if isinstance(argument, IdentExpr) and argument.name not in _RESERVED_VARIABLES:
         return argument.name
-    said = "iteration variable overwrites accumulator variable" if isinstance(argument, Ident) else said
+    said = "iteration variable overwrites accumulator variable" if isinstance(argument, IdentExpr) else said
     problem, remedy = f"{macro}() cannot bind this", f"write {macro}(x, …)"
     faults.add(argument.at, problem, argument.said(said), expected="a simple name", remedy=remedy)
     return ""

@@ -1,4 +1,4 @@
-"""Tokens to a syntax tree, by recursive descent; CEL's grammar has no ambiguity that needs more."""
+"""The parser: turns tokens into a syntax tree, by recursive descent."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ from collections.abc import Set as AbstractSet
 
 from navarch.schema.cel import types
 from navarch.schema.cel.errors import CelError, Faults, Said
-from navarch.schema.cel.expecting import BEGINNINGS, NAMES, OPERATORS, expecting, input_of
-from navarch.schema.cel.lexer import RESERVED, Token, tokens
-from navarch.schema.cel.literals import bytes_value, float_value, int_value, string_value, uint_value
-from navarch.schema.cel.macros import expand
-from navarch.schema.cel.nodes import (
-    Call,
-    Ident,
-    ListLiteral,
-    Literal,
+from navarch.schema.cel.expressions import (
+    CallExpr,
+    Expr,
+    IdentExpr,
+    ListExpr,
+    LiteralExpr,
     MapEntry,
-    MapLiteral,
-    MessageField,
-    MessageLiteral,
-    Node,
-    Select,
+    MapExpr,
+    SelectExpr,
+    StructExpr,
+    StructField,
 )
+from navarch.schema.cel.lexer import (
+    BEGINNINGS,
+    NAMES,
+    OPERATORS,
+    RESERVED,
+    Lexeme,
+    bytes_value,
+    expecting,
+    float_value,
+    input_of,
+    int_value,
+    string_value,
+    tokens,
+    uint_value,
+)
+from navarch.schema.cel.macros import expand
 from navarch.schema.cel.types import CelType
 
 MAX_DEPTH = 250
@@ -56,8 +68,10 @@ _FIELD = "a field or function name"
 _VALUE = "a value: a name, a literal, `(`, `[` or `{`"
 
 
-def parse(source: str, *, builds: bool = False) -> Node:
-    """The tree of `source`, macros recognised; messages only if it `builds` some. Raises `CelError`."""
+def parse(source: str, *, builds: bool = False) -> Expr:
+    """Returns the tree of `source` with macros expanded; messages are allowed only if it `builds` them. Raises
+    `CelError`.
+    """
     parser = _Parser(source, builds=builds)
     node = parser.expression()
     parser.expect("end", "an operator or the end of the rule")
@@ -78,7 +92,7 @@ class _Parser:
         self._around: list[AbstractSet[str]] = [frozenset({"end"})]
         """What may follow the expressions that are being read, besides operators."""
 
-    def expression(self) -> Node:
+    def expression(self) -> Expr:
         self._depth += 1
         self._limit(self._depth)
         condition = self._binary(lowest=1)
@@ -91,7 +105,7 @@ class _Parser:
         self._depth -= 1
         return condition
 
-    def expect(self, kind: str, wanted: str) -> Token:
+    def expect(self, kind: str, wanted: str) -> Lexeme:
         token = self._take(kind)
         if token is not None:
             return token
@@ -100,7 +114,7 @@ class _Parser:
         if self._peek.kind not in self._following(kind):
             raise self._unexpected(wanted, frozenset({kind}))
         self._note(f"missing '{kind}' at {input_of(self._peek)}", wanted)
-        return Token(kind, "", self._peek.at)
+        return Lexeme(kind, "", self._peek.at)
 
     def _following(self, kind: str) -> AbstractSet[str]:
         """What may come after a token of this kind that is missing."""
@@ -123,10 +137,10 @@ class _Parser:
         return True
 
     @property
-    def _peek(self) -> Token:
+    def _peek(self) -> Lexeme:
         return self._tokens[self._next]
 
-    def _take(self, *kinds: str) -> Token | None:
+    def _take(self, *kinds: str) -> Lexeme | None:
         token = self._tokens[self._next]
         if token.kind not in kinds:
             return None
@@ -142,17 +156,17 @@ class _Parser:
         found = "the rule ends here" if token.kind == "end" else f"unexpected {token.text!r}"
         self.faults.add(token.at, found, Said(token.at, f"Syntax error: {said}"), expected=wanted, remedy=remedy)
 
-    def _inside(self, *closing: str) -> Node:
+    def _inside(self, *closing: str) -> Expr:
         """An expression, after which one of these comes."""
         self._around.append(frozenset(closing))
         node = self.expression()
         self._around.pop()
         return node
 
-    def _call(self, function: str, args: list[Node], at: int) -> Call:
-        return Call(start=args[0].start, at=at, function=function, target=None, args=args)
+    def _call(self, function: str, args: list[Expr], at: int) -> CallExpr:
+        return CallExpr(start=args[0].start, at=at, function=function, target=None, args=args)
 
-    def _binary(self, lowest: int) -> Node:
+    def _binary(self, lowest: int) -> Expr:
         """Operators that bind at least as tightly as `lowest`, the left ones first."""
         left = self._unary()
         length = 0
@@ -163,10 +177,10 @@ class _Parser:
             left = self._joined(operator, left, self._binary(level + 1))
         return left
 
-    def _joined(self, operator: Token, left: Node, right: Node) -> Call:
+    def _joined(self, operator: Lexeme, left: Expr, right: Expr) -> CallExpr:
         """`a && b && c` is one call with three terms, so that a long one is not a deep one."""
         name = "@in" if operator.kind == "in" else f"_{operator.kind}_"
-        if name in {"_&&_", "_||_"} and isinstance(left, Call) and left.function == name:
+        if name in {"_&&_", "_||_"} and isinstance(left, CallExpr) and left.function == name:
             left.args.append(right)
             return left
         return self._call(name, [left, right], operator.at)
@@ -177,7 +191,7 @@ class _Parser:
             self.faults.add(self._peek.at, f"more than {MAX_DEPTH} expressions inside one another", said)
             raise self.faults.error()
 
-    def _unary(self) -> Node:
+    def _unary(self) -> Expr:
         self._begins()
         operator = self._take("!") or (None if self._at_negative_number() else self._take("-"))
         if operator is None:
@@ -195,7 +209,7 @@ class _Parser:
     def _at_negative_number(self) -> bool:
         return self._peek.kind == "-" and self._tokens[self._next + 1].kind in {"int", "float"}
 
-    def _member(self) -> Node:
+    def _member(self) -> Expr:
         self._begins()
         node = self._primary()
         length = 0
@@ -209,35 +223,35 @@ class _Parser:
                 name = "_[?_]" if self._take("?") else "_[_]"
                 node = self._call(name, [node, self._inside("]")], bracket.at)
                 self.expect("]", "`]`")
-            elif self._peek.kind == "{" and isinstance(node, Ident | Select):
+            elif self._peek.kind == "{" and isinstance(node, IdentExpr | SelectExpr):
                 node = self._message(node)
             else:
                 return node
 
-    def _after_dot(self, operand: Node, dot: Token) -> Node:
+    def _after_dot(self, operand: Expr, dot: Lexeme) -> Expr:
         optional = self._take("?") is not None
         name = self._take("name")
         if name is None:
             raise self._unexpected(_FIELD, NAMES) if optional else self._no_name(dot)
         mark = self._peek.at
         if self._peek.kind != "(" or optional:
-            return Select(
+            return SelectExpr(
                 start=operand.start, at=name.at, mark=dot.at, operand=operand, field=name.text, optional=optional
             )
         args = self._arguments()
-        call = Call(start=operand.start, at=name.at, mark=mark, function=name.text, target=operand, args=args)
+        call = CallExpr(start=operand.start, at=name.at, mark=mark, function=name.text, target=operand, args=args)
         return expand(call, self.faults)
 
-    def _no_name(self, dot: Token) -> CelError:
+    def _no_name(self, dot: Lexeme) -> CelError:
         token = self._peek
         remedy = f"write `__{token.text}__` for a field of that name" if token.text in RESERVED else ""
         between = "".join(each for each in self._source[dot.at + 1 : token.at] if each.isspace())
         self._note(f"no viable alternative at input '.{between}{token.text}'", _FIELD, remedy)
         return self.faults.error()
 
-    def _arguments(self) -> list[Node]:
+    def _arguments(self) -> list[Expr]:
         self.expect("(", "`(`")
-        args: list[Node] = []
+        args: list[Expr] = []
         self._begins(")")
         if self._take(")"):
             return args
@@ -247,7 +261,7 @@ class _Parser:
         self.expect(")", "`,` or `)`")
         return args
 
-    def _primary(self) -> Node:
+    def _primary(self) -> Expr:
         token = self._peek
         if token.kind in _LITERALS or self._at_negative_number():
             return self._literal()
@@ -262,7 +276,7 @@ class _Parser:
             return inner
         return self._list(token) if token.kind == "[" else self._map(token)
 
-    def _literal(self) -> Literal:
+    def _literal(self) -> LiteralExpr:
         sign = self._take("-")
         token = self._peek
         self._next += 1
@@ -273,9 +287,9 @@ class _Parser:
             value = convert("-" + token.text if sign else token.text)
         except ValueError:
             self.faults.add(start, f"{token.text} is {fault}", Said(start, said))
-        return Literal(start=start, at=start, type=literal_type, value=value)
+        return LiteralExpr(start=start, at=start, type=literal_type, value=value)
 
-    def _name(self) -> Node:
+    def _name(self) -> Expr:
         first = self._peek
         self._take(".")
         name = self._take("name")
@@ -286,30 +300,30 @@ class _Parser:
             self.faults.add(name.at, f"{name.text!r} is a reserved word", said, remedy="choose another name")
         mark = self._peek.at
         if self._peek.kind != "(":
-            return Ident(start=first.at, at=name.at, name=name.text)
+            return IdentExpr(start=first.at, at=name.at, name=name.text)
         args = self._arguments()
-        call = Call(start=first.at, at=name.at, mark=mark, function=name.text, target=None, args=args)
+        call = CallExpr(start=first.at, at=name.at, mark=mark, function=name.text, target=None, args=args)
         return expand(call, self.faults)
 
-    def _list(self, opening: Token) -> ListLiteral:
-        elements: list[Node] = []
+    def _list(self, opening: Lexeme) -> ListExpr:
+        elements: list[Expr] = []
         optional: set[int] = set()
         while not self._closes("]", bool(elements)):
             if self._take("?"):
                 optional.add(len(elements))
             elements.append(self._inside(",", "]"))
-        return ListLiteral(start=opening.at, at=opening.at, elements=elements, optional=frozenset(optional))
+        return ListExpr(start=opening.at, at=opening.at, elements=elements, optional=frozenset(optional))
 
-    def _map(self, opening: Token) -> MapLiteral:
+    def _map(self, opening: Lexeme) -> MapExpr:
         entries: list[MapEntry] = []
         while not self._closes("}", bool(entries)):
             optional = self._take("?") is not None
             key = self._inside(":")
             self.expect(":", "`:` and the value of this key")
             entries.append(MapEntry(key=key, value=self._inside(",", "}"), optional=optional))
-        return MapLiteral(start=opening.at, at=opening.at, entries=entries)
+        return MapExpr(start=opening.at, at=opening.at, entries=entries)
 
-    def _message(self, named: Ident | Select) -> MessageLiteral:
+    def _message(self, named: IdentExpr | SelectExpr) -> StructExpr:
         name = _dotted(named)
         if not self._builds or not name:
             at, remedy = self._peek.at, "messages cannot be built in a rule"
@@ -317,13 +331,13 @@ class _Parser:
             self.faults.add(at, "unexpected '{'", said, expected="an operator", remedy=remedy)
             raise self.faults.error()
         opening = self.expect("{", "`{`")
-        fields: list[MessageField] = []
+        fields: list[StructField] = []
         while not self._closes("}", bool(fields)):
             optional = self._take("?") is not None
             field = self.expect("name", "the name of a field")
             self.expect(":", "`:` and the value of this field")
-            fields.append(MessageField(name=field.text, value=self._inside(",", "}"), optional=optional))
-        return MessageLiteral(start=named.start, at=opening.at, name=name, fields=fields)
+            fields.append(StructField(name=field.text, value=self._inside(",", "}"), optional=optional))
+        return StructExpr(start=named.start, at=opening.at, name=name, fields=fields)
 
     def _closes(self, closing: str, begun: bool) -> bool:
         """Takes the comma or the closing bracket before the next item; a trailing comma is allowed."""
@@ -346,12 +360,12 @@ class _Parser:
         raise self._unexpected(wanted, fitting)
 
 
-def _dotted(node: Node) -> str:
+def _dotted(node: Expr) -> str:
     """`a.b.c` if the node is such a name, else nothing."""
     match node:
-        case Ident(name=name):
+        case IdentExpr(name=name):
             return name
-        case Select(operand=operand, field=field, optional=False, test=False):
+        case SelectExpr(operand=operand, field=field, optional=False, test=False):
             prefix = _dotted(operand)
             return f"{prefix}.{field}" if prefix else ""
     return ""

@@ -1,45 +1,45 @@
-"""A checked tree to nested Python functions: compiled once, called for every object.
+"""The planner: turns a checked tree into nested Python functions, compiled once and called for every object.
 
-A plan takes the frame, a list with the cost tracker and one place for each variable the rule can bind, and gives the
-value. What the checker is sure of is called directly; only arguments that may be of several types are looked at each time.
+A plan takes the frame, a list with the cost tracker and one place for each variable of the rule, and returns the value.
+A call whose types the checker knows is direct; only arguments of several possible types are examined each time.
 
-Most steps always cost the same, and whatever is evaluated from beginning to end without a choice costs the sum of them:
-that is a `Step`'s `cost`, charged at once by whoever evaluates it (the program, a branch of a condition, a round of a
-loop). Only calls whose cost depends on their values charge it themselves.
+Most steps have a constant cost, and a sequence without a choice costs the sum of its steps: that is a `Step`'s `cost`,
+charged at once by the code that evaluates it (the program, a branch of a condition, a round of a loop). Only calls
+whose cost depends on their values charge it themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from navarch.schema.cel.calls import Invocation, invocation
+from navarch.schema.cel.call_estimates import LIST_COST, MAP_COST, MESSAGE_COST
 from navarch.schema.cel.comprehensions import Frame, Plan, Step, charge, deciding, plan_comprehension
-from navarch.schema.cel.containers import Unreadable, has, index, index_if_present, select, select_if_present
-from navarch.schema.cel.cost_functions import LIST_COST, MAP_COST, MESSAGE_COST
+from navarch.schema.cel.containers import UnreadableValue, has, index, index_if_present, select, select_if_present
+from navarch.schema.cel.cost_tracker import CostExceededError, CostTracker
+from navarch.schema.cel.dispatch import Invocation, invocation
 from navarch.schema.cel.errors import CelEvaluationError
+from navarch.schema.cel.expressions import (
+    CallExpr,
+    ComprehensionExpr,
+    Expr,
+    IdentExpr,
+    ListExpr,
+    LiteralExpr,
+    MapExpr,
+    OptionalMapExpr,
+    SelectExpr,
+    StructExpr,
+)
 from navarch.schema.cel.library.conversions import CONVERSIONS
 from navarch.schema.cel.library.regex import PATTERN_FUNCTIONS
-from navarch.schema.cel.nodes import (
-    Call,
-    Comprehension,
-    Ident,
-    ListLiteral,
-    Literal,
-    MapLiteral,
-    MessageLiteral,
-    Node,
-    OptionalMap,
-    Select,
-)
-from navarch.schema.cel.runtime_cost import CostExceededError, CostTracker
-from navarch.schema.cel.types import CelType, Kind, unwrap_optional
+from navarch.schema.cel.types import CelKind, CelType, unwrap_optional
 from navarch.schema.cel.values import NONE, Built, Optional, Uint, no_such_overload, some
 
 _NO_KEYS = (list, dict, bytes)
 
 
-def plan(root: Node, variables: tuple[str, ...]) -> tuple[Step, int]:
-    """The plan of `root`, and the length of the frame it needs; `variables` come first in it, after the tracker."""
+def plan(root: Expr, variables: tuple[str, ...]) -> tuple[Step, int]:
+    """Returns the plan of `root` and the length of its frame; `variables` come first in it, after the tracker."""
     planner = _Planner(1 + len(variables))
     return planner.plan(root, {name: place for place, name in enumerate(variables, 1)}), planner.places
 
@@ -48,23 +48,23 @@ class _Planner:
     def __init__(self, places: int) -> None:
         self.places = places
 
-    def plan(self, node: Node, scope: Mapping[str, int]) -> Step:
+    def plan(self, node: Expr, scope: Mapping[str, int]) -> Step:
         match node:
-            case Literal(value=value):
+            case LiteralExpr(value=value):
                 return _constant(value)
-            case Ident(named_type=CelType() as named) | Select(named_type=CelType() as named):
+            case IdentExpr(named_type=CelType() as named) | SelectExpr(named_type=CelType() as named):
                 return _constant(named)
-            case Ident(name=name):
+            case IdentExpr(name=name):
                 return Step(_variable(scope[name]), 1)
-            case Select():
+            case SelectExpr():
                 return self._select(node, scope)
-            case Call():
+            case CallExpr():
                 return self._call(node, scope)
-            case ListLiteral() | MapLiteral() | MessageLiteral():
+            case ListExpr() | MapExpr() | StructExpr():
                 return self._written_out(node, scope)
-            case Comprehension():
+            case ComprehensionExpr():
                 return self._comprehension(node, scope)
-            case OptionalMap():
+            case OptionalMapExpr():
                 return self._optional_map(node, scope)
         raise AssertionError(node)
 
@@ -73,7 +73,7 @@ class _Planner:
         self.places += len(names)
         return {**scope, **dict(zip(names, places, strict=True))}, places
 
-    def _select(self, node: Select, scope: Mapping[str, int]) -> Step:
+    def _select(self, node: SelectExpr, scope: Mapping[str, int]) -> Step:
         field = node.field
         if not node.test and (path := _path(node)) is not None:
             base, fields = path
@@ -86,12 +86,12 @@ class _Planner:
             return Step(_found(lambda frame: select_if_present(run(frame), field)), cost)
         return Step(lambda frame: select(run(frame), field), cost + 1)
 
-    def _attribute(self, node: Node, scope: Mapping[str, int]) -> Step:
+    def _attribute(self, node: Expr, scope: Mapping[str, int]) -> Step:
         """What a field or an item is taken of; the API server charges one for what is no variable or part of one."""
         step = self.plan(node, scope)
         return step if _is_attribute(node) else Step(step.run, step.cost + 1)
 
-    def _call(self, node: Call, scope: Mapping[str, int]) -> Step:
+    def _call(self, node: CallExpr, scope: Mapping[str, int]) -> Step:
         if node.function in {"_[_]", "_[?_]"}:
             return self._item(node, scope)
         operands = [self.plan(operand, scope) for operand in node.operands()]
@@ -113,22 +113,22 @@ class _Planner:
         step = Step(_apply(call, operands, node.operands()), sum(operand.cost for operand in operands) + call.cost)
         return _converted(step) if node.function in CONVERSIONS and operands[0].is_constant else step
 
-    def _item(self, node: Call, scope: Mapping[str, int]) -> Step:
+    def _item(self, node: CallExpr, scope: Mapping[str, int]) -> Step:
         container, key = self._attribute(node.args[0], scope), self.plan(node.args[1], scope)
         key = _without_attribute(node.args[1], key)
         if node.function == "_[?_]":
             return Step(_found(_index(container.run, key, index_if_present)), container.cost)
-        if node.args[0].type.kind in {Kind.OPAQUE, Kind.DYN}:
+        if node.args[0].type.kind in {CelKind.OPAQUE, CelKind.DYN}:
             return Step(_index(container.run, key, index), container.cost + 1)
         call = _apply(Invocation(1, plain=index), [container, key], node.operands())
         return Step(call, container.cost + key.cost + 1)
 
-    def _written_out(self, node: ListLiteral | MapLiteral | MessageLiteral, scope: Mapping[str, int]) -> Step:
-        if isinstance(node, ListLiteral):
+    def _written_out(self, node: ListExpr | MapExpr | StructExpr, scope: Mapping[str, int]) -> Step:
+        if isinstance(node, ListExpr):
             return self._list(node, scope)
-        return self._map(node, scope) if isinstance(node, MapLiteral) else self._message(node, scope)
+        return self._map(node, scope) if isinstance(node, MapExpr) else self._message(node, scope)
 
-    def _list(self, node: ListLiteral, scope: Mapping[str, int]) -> Step:
+    def _list(self, node: ListExpr, scope: Mapping[str, int]) -> Step:
         steps = [self.plan(element, scope) for element in node.elements]
         plans, cost = [step.run for step in steps], LIST_COST + sum(step.cost for step in steps)
         if not node.optional and all(step.is_constant for step in steps):
@@ -145,7 +145,7 @@ class _Planner:
 
         return Step(build, cost)
 
-    def _map(self, node: MapLiteral, scope: Mapping[str, int]) -> Step:
+    def _map(self, node: MapExpr, scope: Mapping[str, int]) -> Step:
         steps = [(self.plan(each.key, scope), self.plan(each.value, scope), each.optional) for each in node.entries]
         plans = [(key.run, value.run, optional) for key, value, optional in steps]
 
@@ -165,7 +165,7 @@ class _Planner:
             return _converted(Step(build, 0))
         return Step(build, MAP_COST + sum(key.cost + value.cost for key, value, _ in steps))
 
-    def _message(self, node: MessageLiteral, scope: Mapping[str, int]) -> Step:
+    def _message(self, node: StructExpr, scope: Mapping[str, int]) -> Step:
         steps = [(each.name, self.plan(each.value, scope), each.optional) for each in node.fields]
         plans = [(name, value.run, optional) for name, value, optional in steps]
 
@@ -180,13 +180,13 @@ class _Planner:
 
         return Step(build, MESSAGE_COST + sum(value.cost for _, value, _ in steps))
 
-    def _comprehension(self, node: Comprehension, scope: Mapping[str, int]) -> Step:
+    def _comprehension(self, node: ComprehensionExpr, scope: Mapping[str, int]) -> Step:
         ranged = self.plan(node.range, scope)
         inner, places = self._bind(node.variables, scope)
         condition = None if node.condition is None else self.plan(node.condition, inner)
         return plan_comprehension(node, ranged, places, condition, self.plan(node.body, inner))
 
-    def _optional_map(self, node: OptionalMap, scope: Mapping[str, int]) -> Step:
+    def _optional_map(self, node: OptionalMapExpr, scope: Mapping[str, int]) -> Step:
         target, flat = self.plan(node.target, scope), node.flat
         inner, (place,) = self._bind((node.variable,), scope)
         body = self.plan(node.body, inner)
@@ -223,19 +223,19 @@ def _converted(step: Step) -> Step:
 def _variable(place: int) -> Plan:
     def run(frame: Frame) -> object:
         value = frame[place]
-        if type(value) is Unreadable:
+        if type(value) is UnreadableValue:
             raise value.error
         return value
 
     return run
 
 
-def _path(node: Select) -> tuple[Node, tuple[str, ...]] | None:
+def _path(node: SelectExpr) -> tuple[Expr, tuple[str, ...]] | None:
     """The start and the fields of `a.b.c` if every step is surely an object or a map."""
     fields: list[str] = []
-    base: Node = node
-    while isinstance(base, Select) and base.named_type is None and not (base.optional or base.test):
-        if base.operand.type.kind not in {Kind.OBJECT, Kind.MAP}:
+    base: Expr = node
+    while isinstance(base, SelectExpr) and base.named_type is None and not (base.optional or base.test):
+        if base.operand.type.kind not in {CelKind.OBJECT, CelKind.MAP}:
             break
         fields.append(base.field)
         base = base.operand
@@ -252,7 +252,7 @@ def _follow(base: Plan, fields: tuple[str, ...]) -> Plan:
             raise CelEvaluationError(f"no such key: {error.args[0]}") from None
         except TypeError as error:
             raise no_such_overload() from error
-        if type(value) is Unreadable:
+        if type(value) is UnreadableValue:
             raise value.error
         return value
 
@@ -303,16 +303,16 @@ def _fall_back(first: Step, second: Step, *, unwrap: bool) -> Plan:
     return run
 
 
-def _is_attribute(node: Node) -> bool:
+def _is_attribute(node: Expr) -> bool:
     match node:
-        case Ident(named_type=None) | Select(named_type=None, test=False):
+        case IdentExpr(named_type=None) | SelectExpr(named_type=None, test=False):
             return True
-        case Call(function="_[_]" | "_[?_]" | "_?_:_"):
+        case CallExpr(function="_[_]" | "_[?_]" | "_?_:_"):
             return True
     return False
 
 
-def _without_attribute(node: Node, step: Step) -> Step:
+def _without_attribute(node: Expr, step: Step) -> Step:
     """Part of a condition or an index, a variable costs one less."""
     return Step(step.run, max(0, step.cost - 1)) if _is_attribute(node) else step
 
@@ -326,7 +326,7 @@ def _constants(step: Step) -> tuple[frozenset[object], tuple[type, ...]] | None:
     return frozenset(items), (str,) if kinds == {str} else (int, float, Uint)
 
 
-def _pattern(node: Call, operands: list[Step]) -> str | None:
+def _pattern(node: CallExpr, operands: list[Step]) -> str | None:
     """The regular expression of a call, if it is a constant."""
     if node.function not in PATTERN_FUNCTIONS or not operands[1].is_constant:
         return None
@@ -383,7 +383,7 @@ def _refused(error: Exception) -> CelEvaluationError:
 _LONGEST_REFUSAL = 200
 
 
-def _apply(call: Invocation, operands: list[Step], nodes: list[Node]) -> Plan:
+def _apply(call: Invocation, operands: list[Step], nodes: list[Expr]) -> Plan:
     """The call, with the shapes that rules mostly have written out."""
     if call.metered is not None:
         return _apply_metered(call.metered, [operand.run for operand in operands])
@@ -391,7 +391,7 @@ def _apply(call: Invocation, operands: list[Step], nodes: list[Node]) -> Plan:
     function = call.plain
     if len(operands) == 2:
         first, second = operands[0].run, operands[1].run
-        if isinstance(nodes[1], Literal):
+        if isinstance(nodes[1], LiteralExpr):
             return _apply_to_constant(function, first, nodes[1].value)
 
         def run_two(frame: Frame) -> object:

@@ -1,4 +1,4 @@
-"""The way from text to a program."""
+"""Compiles an expression to a program."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from navarch.schema.cel.checker import check
-from navarch.schema.cel.cost import estimate_cost
+from navarch.schema.cel.cost_estimate import estimate_cost
+from navarch.schema.cel.cost_tracker import CostExceededError, CostTracker
 from navarch.schema.cel.errors import CelCostError, CelEvaluationError, error_at
-from navarch.schema.cel.nodes import Node
+from navarch.schema.cel.expressions import Expr
 from navarch.schema.cel.parser import parse
 from navarch.schema.cel.planner import plan
-from navarch.schema.cel.runtime_cost import CostExceededError, CostTracker
 from navarch.schema.cel.types import CelType
 from navarch.schema.cel.validators import validate
 
 
 class Program:
-    """A compiled expression; evaluating it changes nothing, so one program serves any number of threads."""
+    """A compiled expression. Evaluation changes no state, so any number of threads can share a program."""
 
-    def __init__(self, expression: str, root: Node, used: tuple[str, ...], self_type: CelType | None) -> None:
+    def __init__(self, expression: str, root: Expr, used: tuple[str, ...], self_type: CelType | None) -> None:
         self.expression = expression
         self.result_type = root.type
         self._root = root
@@ -30,16 +30,16 @@ class Program:
 
     @cached_property
     def estimated_cost(self) -> int:
-        """The most one evaluation can cost, in the API server's units; see `RULE_COST_LIMIT`."""
+        """The most that one evaluation can cost, in the API server's units; see `RULE_COST_LIMIT`."""
         return estimate_cost(self._root, self._self_type)
 
     def uses_variable(self, name: str) -> bool:
-        """Whether the value can depend on the variable."""
+        """Returns True if the value can depend on the variable."""
         return name in self._used
 
     def evaluate(self, variables: Mapping[str, object], tracker: CostTracker | None = None) -> object:
-        """The value, for variables as `value_of` gives them. What it costs is charged to the tracker, by default one
-        that allows `CALL_COST_LIMIT`.
+        """Returns the value for variables as `value_of` returns them, and charges the cost to the tracker, by default
+        one with `CALL_COST_LIMIT`.
 
         Raises `CelEvaluationError` if there is no value, `CelCostError` among them if the tracker has nothing left.
         """
@@ -63,9 +63,10 @@ class Program:
 def compile(  # noqa: A001 - read as cel.compile, like re.compile
     expression: str, variables: Mapping[str, CelType], *, result: CelType | None = None, builds: bool = False
 ) -> Program:
-    """Parse and type-check an expression over `variables`; with `result`, it must give exactly that type.
+    """Parses and type-checks an expression over `variables`; with `result`, it must have exactly that type.
 
-    One that `builds` may make objects, `Object.spec{…}` and `JSONPatch{…}`, as those of mutating policies do.
+    An expression that `builds` may create objects, `Object.spec{…}` and `JSONPatch{…}`, as those of mutating policies
+    do.
 
     Raises `CelError` with line, column and remedy.
 

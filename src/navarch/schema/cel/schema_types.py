@@ -1,19 +1,88 @@
-"""The CEL type of a structural schema, as the API server derives it.
+"""The CEL type of a structural schema, as the API server derives it, and the types of admission requests.
 
-What a rule cannot reach has no type: properties without a type, lists without items, names that no identifier can
-spell. How large a value can be comes along, since the cost of a rule is estimated from it.
+A part that a rule cannot reach has no type: a property without a type, a list without items, a name that no identifier
+can spell. Types carry the largest size of a value, from which the cost of a rule is estimated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from navarch.errors import DefinitionError
 from navarch.schema.cel import types
-from navarch.schema.cel.escaping import escape
-from navarch.schema.cel.types import CelType
+from navarch.schema.cel.lexer import escape
+from navarch.schema.cel.types import (
+    AUTHORIZER,
+    BOOL,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    CelType,
+    list_of,
+    map_of,
+    object_of,
+)
+
+_TEXTS: Final = ("name", "namespace", "operation", "subResource", "requestSubResource")
+_KIND: Final = object_of("kubernetes.GroupVersionKind", dict.fromkeys(("group", "version", "kind"), STRING))
+_RESOURCE: Final = object_of("kubernetes.GroupVersionResource", dict.fromkeys(("group", "version", "resource"), STRING))
+_USER: Final = object_of(
+    "kubernetes.UserInfo",
+    {
+        "username": STRING,
+        "uid": STRING,
+        "groups": list_of(STRING),
+        "extra": map_of(STRING, list_of(STRING)),
+    },
+)
+_REQUEST: Final = object_of(
+    "kubernetes.AdmissionRequest",
+    {
+        **dict.fromkeys(_TEXTS, STRING),
+        "kind": _KIND,
+        "requestKind": _KIND,
+        "resource": _RESOURCE,
+        "requestResource": _RESOURCE,
+        "userInfo": _USER,
+        "dryRun": BOOL,
+        "options": DYN,
+    },
+)
+
+REQUEST_VARIABLES: Final[Mapping[str, CelType]] = {
+    "object": DYN,
+    "oldObject": DYN,
+    "request": _REQUEST,
+    "authorizer": AUTHORIZER,
+}
+
+_CONDITION: Final = object_of(
+    "kubernetes.NamespaceCondition",
+    {**dict.fromkeys(("status", "type", "message", "reason"), STRING), "lastTransitionTime": TIMESTAMP},
+)
+_METADATA: Final = object_of(
+    "kubernetes.NamespaceMetadata",
+    {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), STRING),
+        **dict.fromkeys(("labels", "annotations"), map_of(STRING, STRING)),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), INT),
+        "finalizers": list_of(STRING),
+    },
+)
+NAMESPACE: Final = object_of(
+    "kubernetes.Namespace",
+    {
+        "metadata": _METADATA,
+        "spec": object_of("kubernetes.NamespaceSpec", {"finalizers": list_of(STRING)}),
+        "status": object_of("kubernetes.NamespaceStatus", {"conditions": list_of(_CONDITION), "phase": STRING}),
+    },
+)
+"""The type of `namespaceObject`."""
+
 
 Schema = Mapping[str, Any]
 
@@ -28,10 +97,21 @@ _FORMATS = {
 _SCALARS = {"boolean": types.BOOL, "number": types.DOUBLE, "integer": types.INT}
 
 
-def type_of_schema(schema: Schema, *, resource: bool = False, name: str = "self") -> CelType:
-    """The type of values that satisfy `schema`, called by this name; `resource` for the root of a custom resource.
+def policy_environment(*, has_params: bool) -> dict[str, CelType]:
+    """Returns the types of the variables that every expression of a policy has."""
+    environment = {**REQUEST_VARIABLES, "namespaceObject": types.DYN}
+    return {**environment, "params": types.DYN} if has_params else environment
 
-    Raises `DefinitionError` if rules cannot be written about such values.
+
+def with_variables(environment: dict[str, CelType], known: Mapping[str, CelType]) -> dict[str, CelType]:
+    """Returns the environment with `variables`, whose members are the policy's own."""
+    return {**environment, "variables": types.object_of("kubernetes.variables", dict(known))}
+
+
+def type_of_schema(schema: Schema, *, resource: bool = False, name: str = "self") -> CelType:
+    """Returns the type of values that satisfy `schema`, with this name; `resource` for the root of a custom resource.
+
+    Raises `DefinitionError` if rules cannot refer to such values.
     """
     found = _type(schema, name, resource or is_embedded(schema))
     if found is None:
@@ -44,7 +124,7 @@ def is_embedded(schema: Schema) -> bool:
 
 
 def with_resource_fields(schema: Schema) -> Schema:
-    """The schema of a resource, with apiVersion, kind and the two names of its metadata."""
+    """Returns the schema of a resource, with apiVersion, kind and the two names of its metadata."""
     known = schema.get("properties") or {}
     named = (known.get("metadata") or {}).get("properties") or {}
     if {"apiVersion", "kind"} <= known.keys() and {"name", "generateName"} <= named.keys():

@@ -1,7 +1,7 @@
-"""JSON to the values that rules work on, as its schema says.
+"""Converts JSON to the values of rules, according to its schema.
 
-The schema is read once: `converter_of` gives a function that converts any number of values. What does not fit its
-schema inside of an object, map or list becomes `Unreadable`, which fails only the rules that look at it.
+The schema is read once: `converter_of` returns a function that converts any number of values. A part of an object, map
+or list that does not fit its schema becomes `UnreadableValue`, which fails only the rules that read it.
 """
 
 from __future__ import annotations
@@ -9,18 +9,44 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Final, TypeAlias
 
-from navarch.api.integers import parse_int64
-from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList, Unreadable
+from navarch.api.strconv import parse_int64
+from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList, UnreadableValue
 from navarch.schema.cel.errors import CelEvaluationError
-from navarch.schema.cel.escaping import escape
+from navarch.schema.cel.lexer import escape
 from navarch.schema.cel.library.formats import is_date
 from navarch.schema.cel.library.times import parse_duration, parse_timestamp
 from navarch.schema.cel.schema_types import Schema, is_embedded, with_resource_fields
-from navarch.schema.cel.spans import counted_units
-from navarch.schema.cel.values import INT_MAX, NANOS, Duration, Timestamp, checked_duration
+from navarch.schema.cel.values import INT_MAX, NANOS, CelDuration, Timestamp, checked_duration
+
+_DIGITS: Final = frozenset("0123456789")
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
+
+
+def counted_units(text: str) -> Iterator[tuple[str, str]]:
+    """Yields every number with the word that follows it, in lower case; spaces may separate them.
+
+    >>> list(counted_units("1 Week, 12h and 3"))
+    [('1', 'week'), ('12', 'h')]
+    """
+    count = ""
+    for kind, characters in groupby(text, _kind):
+        run = "".join(characters)
+        if kind == "letters" and count:
+            yield count, run.lower()
+        count = run if kind == "digits" else count if kind == "space" else ""
+
+
+def _kind(character: str) -> str:
+    if character in _DIGITS:
+        return "digits"
+    if character in _LETTERS:
+        return "letters"
+    return "space" if character.isspace() else "other"
+
 
 Converter: TypeAlias = Callable[[Any], object]
 
@@ -39,15 +65,15 @@ _BASE64 = re.compile(r"[A-Za-z0-9_-]*={0,2}\Z")
 
 
 def value_of(json_value: Any, schema: Schema, *, resource: bool = False) -> object:
-    """The value of a variable for `Program.evaluate`; `resource` for the root of a custom resource.
+    """Returns the value of a variable for `Program.evaluate`; `resource` for the root of a custom resource.
 
-    Raises `CelEvaluationError` if the value itself is not of the type of its schema.
+    Raises `CelEvaluationError` if the value itself does not have the type of its schema.
     """
     return converter_of(schema, resource=resource)(json_value)
 
 
 def converter_of(schema: Schema, *, resource: bool = False) -> Converter:
-    """`value_of` for one schema and many values."""
+    """Returns `value_of` for one schema and many values."""
     return _nullable(schema, _converter(schema, resource or is_embedded(schema)))
 
 
@@ -145,7 +171,7 @@ def _part(value: Any, convert: Converter) -> object:
     try:
         return convert(value)
     except CelEvaluationError as error:
-        return Unreadable(error)
+        return UnreadableValue(error)
 
 
 def _map(convert: Converter) -> Converter:
@@ -185,7 +211,7 @@ def _date_time(value: Any) -> Timestamp:
     return parse_timestamp(f"{text}Z" if local else text)
 
 
-def _duration(value: Any) -> Duration:
+def _duration(value: Any) -> CelDuration:
     text = str(_text(value))
     try:
         return parse_duration(text)

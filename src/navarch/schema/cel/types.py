@@ -1,7 +1,7 @@
-"""CEL's types, as the checker sees them.
+"""CEL's types, as the checker uses them.
 
-An object type is known by its name: two objects at different places of a schema are different types even if
-they have the same fields, as on the API server.
+The name identifies an object type: two objects at different places of a schema have different types even if they have
+the same fields, as on the API server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 
-class Kind(Enum):
+class CelKind(Enum):
     DYN = auto()
     NULL = auto()
     BOOL = auto()
@@ -35,78 +35,78 @@ class Kind(Enum):
 class CelType:
     """One type. `params` are those of a list, map, optional or type; `fields` those of an object."""
 
-    kind: Kind
+    kind: CelKind
     name: str
     params: tuple[CelType, ...] = ()
     fields: Mapping[str, CelType] | None = field(default=None, hash=False, repr=False)
     max_elements: int = field(default=0, compare=False, repr=False)
-    """The longest value a schema lets through: characters of a string, items of a list, entries of a map; else 0."""
+    """The longest value that a schema permits: characters of a string, items of a list, entries of a map; else 0."""
     min_size: int = field(default=1, compare=False, repr=False)
-    """The fewest bytes a value takes as JSON."""
+    """The fewest bytes of a value as JSON."""
 
     def __str__(self) -> str:
-        if self.kind is Kind.OBJECT and self.fields:
+        if self.kind is CelKind.OBJECT and self.fields:
             return "object"
         if not self.params:
             return self.name
         return f"{self.name}({', '.join(map(str, self.params))})"
 
 
-DYN = CelType(Kind.DYN, "dyn")
-NULL = CelType(Kind.NULL, "null_type", min_size=4)
-BOOL = CelType(Kind.BOOL, "bool", min_size=4)
-INT = CelType(Kind.INT, "int")
-UINT = CelType(Kind.UINT, "uint")
-DOUBLE = CelType(Kind.DOUBLE, "double")
-STRING = CelType(Kind.STRING, "string", min_size=2)
-BYTES = CelType(Kind.BYTES, "bytes", min_size=2)
-TIMESTAMP = CelType(Kind.TIMESTAMP, "google.protobuf.Timestamp", min_size=12)
-DURATION = CelType(Kind.DURATION, "google.protobuf.Duration", min_size=3)
-TYPE = CelType(Kind.TYPE, "type")
-ERROR = CelType(Kind.ERROR, "!error!")
-"""Of an expression that is wrong already; it fits everything, so that nothing is told twice."""
+DYN = CelType(CelKind.DYN, "dyn")
+NULL = CelType(CelKind.NULL, "null_type", min_size=4)
+BOOL = CelType(CelKind.BOOL, "bool", min_size=4)
+INT = CelType(CelKind.INT, "int")
+UINT = CelType(CelKind.UINT, "uint")
+DOUBLE = CelType(CelKind.DOUBLE, "double")
+STRING = CelType(CelKind.STRING, "string", min_size=2)
+BYTES = CelType(CelKind.BYTES, "bytes", min_size=2)
+TIMESTAMP = CelType(CelKind.TIMESTAMP, "google.protobuf.Timestamp", min_size=12)
+DURATION = CelType(CelKind.DURATION, "google.protobuf.Duration", min_size=3)
+TYPE = CelType(CelKind.TYPE, "type")
+ERROR = CelType(CelKind.ERROR, "!error!")
+"""The type of an expression with an error; it fits everything, so that one error is reported once."""
 
 
-_TOLD = {Kind.TIMESTAMP: "timestamp", Kind.DURATION: "duration", Kind.NULL: "null"}
+_TOLD = {CelKind.TIMESTAMP: "timestamp", CelKind.DURATION: "duration", CelKind.NULL: "null"}
 
 
 def told(shown: CelType) -> str:
-    """A type as cel-go writes it."""
+    """Returns a type as cel-go writes it."""
     name = _TOLD.get(shown.kind, shown.name)
     return f"{name}({', '.join(map(told, shown.params))})" if shown.params else name
 
 
 def list_of(element: CelType) -> CelType:
-    return CelType(Kind.LIST, "list", (element,), min_size=2)
+    return CelType(CelKind.LIST, "list", (element,), min_size=2)
 
 
 def map_of(key: CelType, value: CelType) -> CelType:
-    return CelType(Kind.MAP, "map", (key, value), min_size=2)
+    return CelType(CelKind.MAP, "map", (key, value), min_size=2)
 
 
 def optional_of(value: CelType) -> CelType:
-    return CelType(Kind.OPAQUE, "optional_type", (value,))
+    return CelType(CelKind.OPAQUE, "optional_type", (value,))
 
 
 def type_of(named: CelType) -> CelType:
-    return CelType(Kind.TYPE, "type", (named,))
+    return CelType(CelKind.TYPE, "type", (named,))
 
 
 def opaque(name: str) -> CelType:
-    return CelType(Kind.OPAQUE, name)
+    return CelType(CelKind.OPAQUE, name)
 
 
 def object_of(name: str, fields: Mapping[str, CelType]) -> CelType:
-    return CelType(Kind.OBJECT, name, fields=fields)
+    return CelType(CelKind.OBJECT, name, fields=fields)
 
 
 def parameter(name: str) -> CelType:
-    return CelType(Kind.PARAMETER, name)
+    return CelType(CelKind.PARAMETER, name)
 
 
 def unwrap_optional(wrapped: CelType) -> tuple[CelType, bool]:
-    """The type inside an optional, and whether there was one."""
-    if wrapped.kind is Kind.OPAQUE and wrapped.name == "optional_type":
+    """Returns the type inside an optional, and whether there was one."""
+    if wrapped.kind is CelKind.OPAQUE and wrapped.name == "optional_type":
         return wrapped.params[0], True
     return wrapped, False
 

@@ -1,6 +1,6 @@
 """CEL's values in Python.
 
-int, float, str, bytes, bool, None, list and dict stand for themselves; what Python lacks is here.
+int, float, str, bytes, bool, None, list and dict represent themselves; this module adds the types that Python lacks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Uint(int):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """Nanoseconds since 1970 in UTC; `offset` is only how the text it came from was written, in seconds."""
+    """Nanoseconds since 1970 in UTC; `offset` is only that of the text it came from, in seconds."""
 
     cel_type: ClassVar[CelType] = types.TIMESTAMP
     nanos: int
@@ -35,7 +35,7 @@ class Timestamp:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class CelDuration:
     cel_type: ClassVar[CelType] = types.DURATION
     nanos: int
 
@@ -50,7 +50,7 @@ class Optional:
 
 
 class Built(dict[str, object]):
-    """An object that an expression made, by its fields; `type_name` is such as `Object.spec`."""
+    """An object that an expression created, by its fields; `type_name` is such as `Object.spec`."""
 
     __slots__ = ("type_name",)
 
@@ -85,7 +85,7 @@ _RUNTIME_TYPES: dict[type, CelType] = {
 
 
 def runtime_type(value: object) -> CelType:
-    """The type of a value, without the types of what it contains."""
+    """Returns the type of a value, without the types of its entries."""
     found = _RUNTIME_TYPES.get(type(value))
     if found is not None:
         return found
@@ -98,22 +98,22 @@ def no_such_overload() -> CelEvaluationError:
 
 
 def checked_int(value: int) -> int:
-    """`value`, if it fits 64 bits."""
+    """Returns `value` if it fits 64 bits. Raises `CelEvaluationError`."""
     if INT_MIN <= value <= INT_MAX:
         return value
     raise CelEvaluationError("integer overflow: the result does not fit 64 bits")
 
 
 def checked_uint(value: int) -> Uint:
-    """`value`, if it is not negative and fits 64 bits."""
+    """Returns `value` if it is not negative and fits 64 bits. Raises `CelEvaluationError`."""
     if 0 <= value <= UINT_MAX:
         return Uint(value)
     raise CelEvaluationError("unsigned integer overflow: the result is negative or does not fit 64 bits")
 
 
-def checked_duration(nanos: int) -> Duration:
+def checked_duration(nanos: int) -> CelDuration:
     if INT_MIN <= nanos <= INT_MAX:
-        return Duration(nanos)
+        return CelDuration(nanos)
     raise CelEvaluationError("duration overflow: a duration spans at most 292 years")
 
 

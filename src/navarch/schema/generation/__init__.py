@@ -1,1 +1,1 @@
-"""From classes to CustomResourceDefinitions."""
+"""Generates CustomResourceDefinitions from classes."""

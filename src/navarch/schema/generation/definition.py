@@ -1,25 +1,58 @@
-"""A CustomResourceDefinition from one class, or from several versions of one kind."""
+"""Generates a CustomResourceDefinition from one class or several versions of one kind, and checks objects
+against it.
+"""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from navarch.api.codec import to_builtins
 from navarch.api.markers import Column, Scale
 from navarch.api.resource import Object
-from navarch.errors import DefinitionError
-from navarch.schema.document import JsonSchema
-from navarch.schema.generation.build import Draft, draft
-from navarch.schema.generation.columns import column_schemas
-from navarch.schema.generation.envelope import envelope_faults
-from navarch.schema.generation.sense import dead_paths, name_collisions, senseless, warn_of_unknown_formats
-from navarch.schema.generation.where import author_place
-from navarch.schema.inspection.faults import DefinitionFault, unexpected
+from navarch.errors import DefinitionError, ValidationError
+from navarch.schema.generation.annotations import author_place
+from navarch.schema.generation.builder import Draft, draft
+from navarch.schema.generation.lint import (
+    column_schemas,
+    dead_paths,
+    envelope_faults,
+    name_collisions,
+    senseless,
+    warn_of_unknown_formats,
+)
 from navarch.schema.inspection.manifest import definition_faults
+from navarch.schema.inspection.structural import DefinitionFault, unexpected
+from navarch.schema.json_schema import JsonSchema
+from navarch.schema.values.schema import Schema
 
-__all__ = ["Webhook", "crd", "schema_of"]
+
+def check(obj: Object, old: Object | None = None) -> None:
+    """Raises `ValidationError` with every cause if `obj` does not satisfy the schema of its own class.
+
+    Validates as a server does, after defaulting; `old` is the object before an update. Checks the schema only, not
+    names, labels or unknown fields.
+    """
+    schema = _schema_of_class(type(obj))
+    found = schema.validate(_admitted(obj, schema), None if old is None else _admitted(old, schema))
+    if found:
+        kind = type(obj).__kind__
+        raise ValidationError(f"{kind.kind} {obj.name!r} is not valid", found)
+
+
+def _admitted(obj: Object, schema: Schema) -> Any:
+    body = to_builtins(obj)
+    schema.admit(body)
+    return body
+
+
+@lru_cache(maxsize=256)
+def _schema_of_class(kind: type[Object]) -> Schema:
+    return Schema(schema_of(kind, description_limit=0))
+
 
 _OF_THE_KIND = ("group", "kind", "plural", "namespaced")
 _OPTIONAL = ("singular", "short_names", "categories", "labels", "annotations")
@@ -30,7 +63,7 @@ _PLACES = {"namespaced": "spec.scope", "labels": "metadata.labels", "annotations
 class Webhook:
     """Conversion between versions by a webhook: a service in the cluster, or a URL outside of it.
 
-    `ca_bundle` is PEM; leave it out if something else injects it.
+    `ca_bundle` is PEM; leave it out if another component injects it.
     """
 
     service: str | None = None
@@ -45,11 +78,11 @@ class Webhook:
 def crd(
     *versions: type[Object], conversion: Webhook | None = None, description_limit: int | None = None
 ) -> dict[str, Any]:
-    """The CustomResourceDefinition of a kind, as a manifest.
+    """Returns the CustomResourceDefinition of a kind, as a manifest.
 
     Several classes are several versions of one kind; exactly one of them has `storage=True`. `description_limit` cuts
-    every description to that many characters (0 leaves them out). Raises `DefinitionError` with every place that the
-    API server would not take.
+    every description to that many characters (0 removes them). Raises `DefinitionError` with every field that the API
+    server would refuse.
 
     >>> from navarch.api import Resource, Spec, Status
     >>> class CacheSpec(Spec):
@@ -76,7 +109,7 @@ def crd(
 
 
 def schema_of(kind: type[Object], *, description_limit: int | None = None) -> JsonSchema:
-    """The structural schema of one kind, checked as `crd` checks it."""
+    """Returns the structural schema of one kind, checked as `crd` checks it."""
     spec = crd(kind, description_limit=description_limit)["spec"]
     schema: JsonSchema = spec["versions"][0]["schema"]["openAPIV3Schema"]
     return schema

@@ -1,8 +1,8 @@
-"""Descriptions from docstrings: a class's own, and the string that follows a field.
+"""Descriptions from docstrings: that of the class, and the string that follows a field.
 
-Python keeps the first, unless it runs with -OO, and drops the second, so fields are read from the source, be it in a
-folder or in an archive. Where there is no source (a frozen program, a class made by `exec`) there are no descriptions,
-and nothing else is lost.
+Python keeps the first, unless it runs with -OO, and drops the second, so fields are read from the source, in a folder
+or an archive. Without a source (a frozen program, a class made by `exec`) there are no descriptions; the schema is
+complete otherwise.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import linecache
 import sys
 from functools import lru_cache
 
-__all__ = ["class_description", "field_descriptions", "shortened"]
-
 
 def class_description(cls: type) -> str:
-    """The docstring of the class itself; that of a base class speaks of something else."""
+    """Returns the docstring of the class itself, not that of a base class."""
     text = vars(cls).get("__doc__")
     definition = _definition(cls) if text is None else None
     text = ast.get_docstring(definition) if definition is not None else text
@@ -26,7 +24,7 @@ def class_description(cls: type) -> str:
 
 
 def field_descriptions(cls: type) -> dict[str, str]:
-    """Descriptions by Python name, those of base classes included."""
+    """Returns descriptions by Python name, with those of base classes."""
     found: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         found |= _own_fields(base)
@@ -34,7 +32,7 @@ def field_descriptions(cls: type) -> dict[str, str]:
 
 
 def shortened(description: str, limit: int | None) -> str:
-    """`description` in at most `limit` characters, cut between words.
+    """Returns at most `limit` characters of `description`, cut between words.
 
     >>> shortened("How many pods to run.", 12)
     'How many…'

@@ -1,1 +1,1 @@
-"""CustomResourceDefinitions looked at as the API server would, before they are sent."""
+"""Checks CustomResourceDefinitions as the API server does, before they are sent."""

@@ -1,4 +1,4 @@
-"""CEL rules looked at: each has to compile against the schema it stands on."""
+"""Checks CEL rules: each has to compile against its schema."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ import msgspec
 
 from navarch.errors import DefinitionError, InvalidValueError
 from navarch.schema import cel
-from navarch.schema.document import JsonSchema
-from navarch.schema.fieldpaths import field_path
-from navarch.schema.inspection.faults import DefinitionFault, unexpected
-from navarch.schema.inspection.structural import children
+from navarch.schema.inspection.structural import DefinitionFault, children, unexpected
+from navarch.schema.json_schema import JsonSchema, field_path
 from navarch.schema.values.rules import CompiledRule, compile_message, compile_rule
-
-__all__ = ["rule_faults"]
 
 _REASONS = ("FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate")
 
 
 def rule_faults(schema: JsonSchema, path: str) -> list[DefinitionFault]:
-    """Every rule of a kind's schema that the API server does not take, and all of them if they cost too much together."""
+    """Yields every rule of a kind's schema that the API server refuses, and all of them if they cost too much
+    together.
+    """
     inspection = _Inspection()
-    inspection.node(schema, path, _Surroundings(resource=True, cardinality=1))
+    inspection.node(schema, path, _RuleContext(resource=True, cardinality=1))
     if inspection.total > cel.CRD_COST_LIMIT:
         named = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema"
         cost = _Cost("all rules together", named, inspection.total, cel.CRD_COST_LIMIT)
@@ -34,7 +32,7 @@ def rule_faults(schema: JsonSchema, path: str) -> list[DefinitionFault]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _RuleContext:
     """`uncorrelated` is the nearest list around whose items have no old value, `cardinality` how often the value can
     occur (None if there is no limit).
     """
@@ -52,15 +50,15 @@ class _Inspection:
     costs: list[tuple[int, str, str]] = field(default_factory=list)
     """What the expensive ones cost, where they are, and what they say."""
 
-    def node(self, schema: JsonSchema, path: str, around: _Surroundings) -> None:
+    def node(self, schema: JsonSchema, path: str, around: _RuleContext) -> None:
         if schema.get("x-kubernetes-validations"):
             self._rules(schema, f"{path}.x-kubernetes-validations", around)
-        inside = _Surroundings(uncorrelated=around.uncorrelated, cardinality=_inner_cardinality(schema, around))
+        inside = _RuleContext(uncorrelated=around.uncorrelated, cardinality=_inner_cardinality(schema, around))
         for child, inner in children(schema, path):
             is_item = inner == f"{path}.items" and schema.get("x-kubernetes-list-type") != "map"
             self.node(child, inner, replace(inside, uncorrelated=inside.uncorrelated or (path if is_item else "")))
 
-    def _rules(self, schema: JsonSchema, path: str, around: _Surroundings) -> None:
+    def _rules(self, schema: JsonSchema, path: str, around: _RuleContext) -> None:
         try:
             self_type = cel.type_of_schema(schema, resource=around.resource)
         except DefinitionError as error:
@@ -73,7 +71,7 @@ class _Inspection:
             self.faults += faults or self._compiled(rule, schema, self_type, inner, around)
 
     def _compiled(
-        self, rule: JsonSchema, schema: JsonSchema, self_type: cel.CelType, path: str, around: _Surroundings
+        self, rule: JsonSchema, schema: JsonSchema, self_type: cel.CelType, path: str, around: _RuleContext
     ) -> list[DefinitionFault]:
         try:
             compiled = compile_rule({**rule, "messageExpression": None}, schema, self_type)
@@ -109,7 +107,7 @@ class _Inspection:
             yield unexpected(path, expected, f"{text}, which costs {cost:,}", remedy, told=f"Forbidden: {said}")
 
 
-def _inner_cardinality(schema: JsonSchema, around: _Surroundings) -> int | None:
+def _inner_cardinality(schema: JsonSchema, around: _RuleContext) -> int | None:
     """How often a value inside of this one can occur."""
     limits = {"array": "maxItems"} | ({"object": "maxProperties"} if schema.get("additionalProperties") else {})
     keyword = limits.get(schema.get("type", ""))
@@ -178,7 +176,7 @@ def _expensive(path: str, cost: _Cost) -> DefinitionFault:
     )
 
 
-def _transition_faults(compiled: CompiledRule, path: str, around: _Surroundings) -> list[DefinitionFault]:
+def _transition_faults(compiled: CompiledRule, path: str, around: _RuleContext) -> list[DefinitionFault]:
     rule = compiled.given
     if compiled.uses_old and around.uncorrelated:
         expected = "no oldSelf inside a list whose items cannot be told apart"

@@ -1,18 +1,48 @@
-"""What makes a schema structural: the rules an API server holds every CRD to.
+"""Checks that a schema is structural, and that each default is valid.
 
-Everything that shapes a value (types, fields, defaults) stands outside of `allOf`, `anyOf`, `oneOf` and `not`; inside
-of them stand only conditions on values whose shape is known.
+The shape of a value (types, fields, defaults) is outside of `allOf`, `anyOf`, `oneOf` and `not`; inside of them are
+only conditions on values whose shape is known.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
-from navarch.schema.document import JsonSchema
-from navarch.schema.inspection.faults import DefinitionFault, unexpected
-from navarch.schema.values.patterns import pattern_error
+from navarch.errors import DefinitionError
+from navarch.schema import cel
+from navarch.schema.json_schema import JsonSchema
+from navarch.schema.values.checks import compile_check
+from navarch.schema.values.defaulting import prune_unknown
+from navarch.schema.values.embedded import compile_embedded
+from navarch.schema.values.formats import pattern_error
+from navarch.schema.values.list_types import MISSING, same
+from navarch.schema.values.rules import compile_rules
+from navarch.schema.values.violations import SchemaViolation
 
-__all__ = ["INT_OR_STRING", "children", "junctors", "structural_faults"]
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFault:
+    """`field` is the path in the manifest, `message` says what was expected and what was found, `remedy` what to do.
+
+    `told` is the API server's message, if it is known: `Invalid value: …`.
+    """
+
+    field: str
+    message: str
+    remedy: str
+    told: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}; {self.remedy}"
+
+
+def unexpected(path: str, expected: str, got: Any, remedy: str, *, told: str = "") -> DefinitionFault:
+    """Returns a fault in the common form."""
+    return DefinitionFault(path, f"expected {expected}, got {got}", remedy, told)
+
 
 INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _METADATA_FIELDS = {"name", "generateName"}
@@ -34,7 +64,7 @@ _FORBIDDEN_IN_JUNCTORS = (
 
 
 def structural_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
-    """Everything about `schema`, the root of a kind, that is not structural."""
+    """Yields every part of `schema`, the root of a kind, that is not structural."""
     if schema.get("type", "object") != "object":
         yield DefinitionFault(f"{path}.type", f"expected object at the root, got {schema['type']}", "make it an object")
     if schema.get("additionalProperties") is not None:
@@ -57,7 +87,7 @@ def _metadata_faults(metadata: JsonSchema, path: str) -> Iterator[DefinitionFaul
 
 
 def children(schema: JsonSchema, path: str) -> Iterator[tuple[JsonSchema, str]]:
-    """The schemas directly inside `schema` that shape its value."""
+    """Yields the schemas directly inside `schema` that shape its value."""
     items, values = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, dict):
         yield items, f"{path}.items"
@@ -68,7 +98,7 @@ def children(schema: JsonSchema, path: str) -> Iterator[tuple[JsonSchema, str]]:
 
 
 def junctors(schema: JsonSchema, path: str) -> Iterator[tuple[JsonSchema, str]]:
-    """The schemas under `allOf`, `anyOf`, `oneOf` and `not`."""
+    """Yields the schemas under `allOf`, `anyOf`, `oneOf` and `not`."""
     for junctor in ("allOf", "anyOf", "oneOf"):
         for index, part in enumerate(schema.get(junctor, ())):
             yield part, f"{path}.{junctor}[{index}]"
@@ -169,3 +199,50 @@ def _counterparts(part: JsonSchema, shape: JsonSchema | None, path: str) -> Iter
         yield from _counterparts(part["items"], shape.get("items"), f"{path}.items")
     for name, child in part.get("properties", {}).items():
         yield from _counterparts(child, shape.get("properties", {}).get(name), f"{path}.properties[{name}]")
+
+
+def default_faults(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    """Yields defaults that the server would refuse or prune in an object."""
+    if schema.get("default") is not None:
+        yield from _own(schema, path)
+    for child, inner in children(schema, path):
+        yield from default_faults(child, inner)
+
+
+def _own(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]:
+    given = schema["default"]
+    pruned = copy.deepcopy(given)
+    unknown = prune_unknown(pruned, schema, root=False)
+    if not same(pruned, given):
+        yield unexpected(f"{path}.default", "a default with known fields only", ", ".join(unknown), "remove them")
+    for violation in _violations(schema):
+        got = f"{given!r}: {_reason(violation)}"
+        yield unexpected(f"{path}.default", "a default that is valid", got, "change it, or the limits")
+
+
+def _reason(violation: SchemaViolation) -> str:
+    """The server's words; of the default itself, which has no path, without the place where they repeat the path."""
+    cause = violation.cause()
+    if cause.field:
+        return f"{cause.message} (at {cause.field})"
+    return cause.message if violation.tail is None else violation.head + violation.tail.removeprefix(" in body ")
+
+
+def _violations(schema: JsonSchema) -> list[SchemaViolation]:
+    given = schema["default"]
+    found = list(compile_check(schema)(given, MISSING))
+    embedded = compile_embedded(schema, root=False)
+    found += embedded(given) if embedded is not None else ()
+    return found or broken_rules(schema, given)
+
+
+def broken_rules(schema: JsonSchema, value: Any) -> list[SchemaViolation]:
+    """Returns the rules of a schema that `value` breaks, as a new value or as an unchanged one."""
+    try:
+        rules = compile_rules(schema, is_object=False)
+    except DefinitionError:
+        return []  # said where the rules are looked at
+    if rules is None:
+        return []
+    budget = cel.CostBudget()
+    return rules.check(value, value, lambda: False, budget) or rules.check(value, MISSING, lambda: False, budget)

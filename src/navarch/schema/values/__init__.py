@@ -1,1 +1,1 @@
-"""Values held against a schema: validated, defaulted, pruned as the API server does it."""
+"""Validates, defaults and prunes values against a schema, as the API server does."""

@@ -1,11 +1,9 @@
-"""URIs and addresses of mail, taken and refused as Go takes and refuses them: more of them than the RFCs allow."""
+"""URIs and e-mail addresses as Go accepts them: more of them than the RFCs allow."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-
-__all__ = ["is_email", "is_uri"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
@@ -16,7 +14,7 @@ _HOST = re.compile(r"""(?:[A-Za-z0-9._~!$&'()*+,;=\]<>"-]|[^\x00-\x7f]|%25|%[89A
 
 
 def is_uri(text: str) -> bool:
-    """An absolute URI, or a rooted path, as an HTTP request line has it.
+    """Returns True for an absolute URI, or a rooted path, as an HTTP request line has it.
 
     >>> is_uri("https://example.com/a"), is_uri("mailto:jane"), is_uri("/a"), is_uri("a")
     (True, True, True, False)
@@ -56,7 +54,7 @@ def _is_literal(text: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    """One address, with or without a name before it, or a group of one.
+    """Returns True for one address, with or without a name before it, or a group of one.
 
     >>> is_email("Jane <jane@example.com>"), is_email("jane")
     (True, False)

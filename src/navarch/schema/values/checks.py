@@ -1,8 +1,8 @@
-"""Schemas compiled into functions that check values.
+"""Compiles schemas into functions that check values.
 
-The order of checks, the quirks and the messages are those of the API server. Where an old value is known, faults of
-parts that have not changed are forgiven (the server calls it ratcheting), so that a tightened schema does not block
-updates of objects that were stored before.
+The order of checks, the quirks and the messages are those of the API server. With an old value, faults of unchanged
+parts are ignored (the server calls it ratcheting), so that a tightened schema does not block updates of objects that
+were stored before.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from navarch.schema.document import JsonSchema
-from navarch.schema.values.correlation import MISSING, old_items, same
-from navarch.schema.values.formats import format_check, is_known_format
+from navarch.schema.json_schema import JsonSchema
+from navarch.schema.values.formats import format_check, is_known_format, matcher
+from navarch.schema.values.list_types import MISSING, old_items, same
 from navarch.schema.values.numbers import LARGEST_INT, SMALLEST_INT, is_whole, number_check
-from navarch.schema.values.patterns import matcher
 from navarch.schema.values.violations import (
     MOST_VIOLATIONS,
-    Violation,
+    SchemaViolation,
     in_body,
     not_supported,
     required,
@@ -27,19 +26,19 @@ from navarch.schema.values.violations import (
     type_invalid,
 )
 
-__all__ = ["Check", "compile_check"]
-
-Check = Callable[[Any, Any], Sequence[Violation]]
-"""From a value and its old value (or MISSING) to its faults."""
+Check = Callable[[Any, Any], Sequence[SchemaViolation]]
+"""Returns the faults of a value; takes its old value too, or MISSING."""
 
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 _GO_FORMATS = {int: "int64", float: "float64"}
-_NO_FAULTS: tuple[Violation, ...] = ()
+_NO_FAULTS: tuple[SchemaViolation, ...] = ()
 _NO_TYPES: frozenset[type] = frozenset()
 
 
 def compile_check(schema: JsonSchema, *, root: bool = False, forgiving: bool = True) -> Check:
-    """The check of one node and all below it. `forgiving` is off inside junctors, where the server does not ratchet."""
+    """Returns the check of one node and all below it. `forgiving` is off inside junctors, where the server does not
+    ratchet.
+    """
     check, _ = _compiled(schema, root=root, forgiving=forgiving)
     return check
 
@@ -53,7 +52,7 @@ def _compiled(schema: JsonSchema, *, root: bool = False, forgiving: bool = True)
     checks = {python_type: _checks_for(python_type, schema, junctors, enum, root=root) for python_type in _NAMES}
     null_checks = [check for check in (_type_check(type(None), schema), enum) if check]
 
-    def run(value: Any, old: Any) -> Sequence[Violation]:
+    def run(value: Any, old: Any) -> Sequence[SchemaViolation]:
         if value is None:
             wanted = null_checks
         else:
@@ -61,7 +60,7 @@ def _compiled(schema: JsonSchema, *, root: bool = False, forgiving: bool = True)
             wanted = checks[kind]
             if kind is float and isinstance(value, int):
                 value = float(value)
-        found: Sequence[Violation] = _NO_FAULTS
+        found: Sequence[SchemaViolation] = _NO_FAULTS
         for check in wanted:
             faults = check(value, old)
             if faults:
@@ -140,7 +139,7 @@ def _string_check(schema: JsonSchema) -> Check | None:
         return None
     matches = matcher(pattern) if pattern else None
 
-    def check(text: str, _old: Any) -> Sequence[Violation]:
+    def check(text: str, _old: Any) -> Sequence[SchemaViolation]:
         if longest is not None and len(text) > longest:
             return [too_long(longest)]
         if shortest is not None and len(text) < shortest:
@@ -169,7 +168,7 @@ def _enum_check(schema: JsonSchema) -> Check | None:
     others = [value for value in values if not isinstance(value, str) and type(value) is not int]
     supported = supported_values(values)
 
-    def check(value: Any, _old: Any) -> Sequence[Violation]:
+    def check(value: Any, _old: Any) -> Sequence[SchemaViolation]:
         if isinstance(value, str):
             known = value in texts
         elif isinstance(value, float) and numbers:
@@ -195,8 +194,8 @@ def _list_check(schema: JsonSchema) -> Check | None:
     items, fewest, most = schema.get("items"), schema.get("minItems"), schema.get("maxItems")
     check_item, passing = _compiled(items) if isinstance(items, dict) else (None, _NO_TYPES)
 
-    def check(values: list[Any], old: Any) -> Sequence[Violation]:
-        found: list[Violation] = []
+    def check(values: list[Any], old: Any) -> Sequence[SchemaViolation]:
+        found: list[SchemaViolation] = []
         if check_item is not None:
             old_of = old_items(schema, old)
             for index, item in enumerate(values):
@@ -224,8 +223,8 @@ def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
     fewest, most = schema.get("minProperties"), schema.get("maxProperties")
     unforgiven = {"apiVersion", "kind"} if root else frozenset[str]()
 
-    def check(value: dict[str, Any], old: Any) -> Sequence[Violation]:
-        found: list[Violation] = []
+    def check(value: dict[str, Any], old: Any) -> Sequence[SchemaViolation]:
+        found: list[SchemaViolation] = []
         if fewest is not None and len(value) < fewest:
             found.append(in_body(len(value), f"should have at least {fewest} properties"))
         if most is not None and len(value) > most:
@@ -250,7 +249,7 @@ def _object_check(schema: JsonSchema, *, root: bool) -> Check | None:
     return check
 
 
-def _missing(name: str) -> Violation:
+def _missing(name: str) -> SchemaViolation:
     fault = required()
     fault.path = f".{name}"
     return fault
@@ -273,8 +272,8 @@ def _junctor_checks(schema: JsonSchema) -> list[Check]:
 
 
 def _any_of(parts: list[Check]) -> Check:
-    def check(value: Any, old: Any) -> Sequence[Violation]:
-        best: Sequence[Violation] | None = None
+    def check(value: Any, old: Any) -> Sequence[SchemaViolation]:
+        best: Sequence[SchemaViolation] | None = None
         for part in parts:
             found = part(value, old)
             if not found:
@@ -286,7 +285,7 @@ def _any_of(parts: list[Check]) -> Check:
 
 
 def _one_of(parts: list[Check]) -> Check:
-    def check(value: Any, old: Any) -> Sequence[Violation]:
+    def check(value: Any, old: Any) -> Sequence[SchemaViolation]:
         results = [part(value, old) for part in parts]
         valid = sum(not found for found in results)
         if valid == 1:
@@ -299,7 +298,7 @@ def _one_of(parts: list[Check]) -> Check:
 
 
 def _all_of(parts: list[Check]) -> Check:
-    def check(value: Any, old: Any) -> Sequence[Violation]:
+    def check(value: Any, old: Any) -> Sequence[SchemaViolation]:
         results = [part(value, old) for part in parts]
         if not any(results):
             return _NO_FAULTS
@@ -310,6 +309,6 @@ def _all_of(parts: list[Check]) -> Check:
     return check
 
 
-def _junctor(detail: str) -> Violation:
+def _junctor(detail: str) -> SchemaViolation:
     """The server repeats the path in quotes here."""
-    return Violation("FieldValueInvalid", 'Invalid value: "": "', f'" {detail}')
+    return SchemaViolation("FieldValueInvalid", 'Invalid value: "": "', f'" {detail}')

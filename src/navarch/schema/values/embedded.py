@@ -1,4 +1,4 @@
-"""Whole objects inside of objects: their type and metadata are checked whatever the schema says."""
+"""Checks embedded objects: their type and metadata must be valid whatever the schema says."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import msgspec
 
 from navarch.api.meta import ObjectMeta
 from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, LABEL_KEY, LABEL_VALUE
-from navarch.schema.document import JsonSchema
-from navarch.schema.values.violations import Violation, below, invalid, required
+from navarch.schema.json_schema import JsonSchema
+from navarch.schema.values.violations import SchemaViolation, below, invalid, required
 
-__all__ = ["compile_embedded"]
-
-Check = Callable[[Any], list[Violation]]
+Check = Callable[[Any], list[SchemaViolation]]
 _MOST_ANNOTATIONS = 256 * 1024
 
 
 def compile_embedded(schema: JsonSchema, *, root: bool = True) -> Check | None:
-    """A check of every embedded object inside of a value; None if the schema has none. The root is not looked at."""
+    """Returns a check of every embedded object inside of a value; None if the schema has none. Ignores the root."""
     children = {name: compile_embedded(child, root=False) for name, child in (schema.get("properties") or {}).items()}
     known = {name: check for name, check in children.items() if check is not None}
     values, items = schema.get("additionalProperties"), schema.get("items")
@@ -29,8 +27,8 @@ def compile_embedded(schema: JsonSchema, *, root: bool = True) -> Check | None:
     if not known and check_value is None and check_item is None and not embedded:
         return None
 
-    def check(value: Any) -> list[Violation]:
-        found: list[Violation] = []
+    def check(value: Any) -> list[SchemaViolation]:
+        found: list[SchemaViolation] = []
         if isinstance(value, dict):
             found += _object_faults(value) if embedded else ()
             for name, inner in value.items():
@@ -44,11 +42,11 @@ def compile_embedded(schema: JsonSchema, *, root: bool = True) -> Check | None:
     return check
 
 
-def _below(step: str, check: Check | None, value: Any) -> list[Violation]:
+def _below(step: str, check: Check | None, value: Any) -> list[SchemaViolation]:
     return [] if check is None else below(step, check(value))
 
 
-def _object_faults(value: dict[str, Any]) -> Iterator[Violation]:
+def _object_faults(value: dict[str, Any]) -> Iterator[SchemaViolation]:
     for name in ("apiVersion", "kind"):
         if name not in value:
             yield _at(f".{name}", required())
@@ -68,7 +66,7 @@ def _object_faults(value: dict[str, Any]) -> Iterator[Violation]:
         yield from _metadata_faults(value["metadata"])
 
 
-def _metadata_faults(metadata: Any) -> Iterator[Violation]:
+def _metadata_faults(metadata: Any) -> Iterator[SchemaViolation]:
     try:
         parsed = msgspec.convert(metadata, ObjectMeta)
     except msgspec.ValidationError as error:
@@ -83,7 +81,7 @@ def _metadata_faults(metadata: Any) -> Iterator[Violation]:
     yield from _annotation_faults(parsed.annotations)
 
 
-def _name_faults(parsed: ObjectMeta) -> Iterator[Violation]:
+def _name_faults(parsed: ObjectMeta) -> Iterator[SchemaViolation]:
     """An embedded object may have any name that fits into a URL path, and may have none."""
     if parsed.name in {".", ".."}:
         yield _at(".metadata.name", invalid(parsed.name, f"may not be '{parsed.name}'"))
@@ -94,20 +92,20 @@ def _name_faults(parsed: ObjectMeta) -> Iterator[Violation]:
         yield from _each(".metadata.namespace", parsed.namespace, DNS_LABEL.faults(parsed.namespace))
 
 
-def _annotation_faults(annotations: dict[str, str]) -> Iterator[Violation]:
+def _annotation_faults(annotations: dict[str, str]) -> Iterator[SchemaViolation]:
     for key in annotations:
         yield from _each(".metadata.annotations", key, LABEL_KEY.faults(key.lower()))
     if sum(len(key.encode()) + len(text.encode()) for key, text in annotations.items()) > _MOST_ANNOTATIONS:
         yield _at(
             ".metadata.annotations",
-            Violation("FieldValueTooLong", f"Too long: may not be more than {_MOST_ANNOTATIONS} bytes"),
+            SchemaViolation("FieldValueTooLong", f"Too long: may not be more than {_MOST_ANNOTATIONS} bytes"),
         )
 
 
-def _each(path: str, value: str, faults: list[str]) -> list[Violation]:
+def _each(path: str, value: str, faults: list[str]) -> list[SchemaViolation]:
     return [_at(path, invalid(value, fault)) for fault in faults]
 
 
-def _at(path: str, fault: Violation) -> Violation:
+def _at(path: str, fault: SchemaViolation) -> SchemaViolation:
     fault.path = path
     return fault

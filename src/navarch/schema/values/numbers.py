@@ -13,20 +13,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from navarch.schema.document import JsonSchema
-from navarch.schema.values.violations import Violation, go_number, in_body
-
-__all__ = ["LARGEST_INT", "SMALLEST_INT", "holds", "is_whole", "number_check"]
+from navarch.schema.json_schema import JsonSchema
+from navarch.schema.values.violations import SchemaViolation, go_number, in_body
 
 LARGEST_INT, SMALLEST_INT = (1 << 63) - 1, -(1 << 63)
 _INT32 = 1 << 31
 _SAFE = float((1 << 53) - 1)
 _EPSILON = 1e-9
-Check = Callable[[Any], list[Violation]]
+Check = Callable[[Any], list[SchemaViolation]]
 
 
 def is_whole(number: float) -> bool:
-    """Whether a float counts as an integer: as whole as floats can tell, and not beyond what they hold exactly.
+    """Returns True if a float counts as an integer: whole, and within the range that floats hold exactly.
 
     >>> is_whole(3.0), is_whole(3.5), is_whole(1e30)
     (True, False, False)
@@ -42,7 +40,7 @@ def is_whole(number: float) -> bool:
 
 
 def number_check(schema: JsonSchema, json_type: str | None) -> Check | None:
-    """Checks one number against `minimum`, `maximum`, `multipleOf` and `format`; None if there is nothing to check."""
+    """Returns a check of `minimum`, `maximum`, `multipleOf` and `format`; None if there is nothing to check."""
     allowed = _range(json_type, schema.get("format"))
     checks = [] if allowed is None else [_range_check(allowed)]
     if schema.get("multipleOf") is not None:
@@ -63,8 +61,10 @@ class _Range:
     name: str
     fits: Callable[[float], bool]
 
-    def fault(self, what: str) -> Violation:
-        return Violation("FieldValueInvalid", f'Invalid value: "": {what} value must be of type {self.name} in ', "")
+    def fault(self, what: str) -> SchemaViolation:
+        return SchemaViolation(
+            "FieldValueInvalid", f'Invalid value: "": {what} value must be of type {self.name} in ', ""
+        )
 
 
 def _range(json_type: str | None, number_format: str | None) -> _Range | None:
@@ -78,7 +78,7 @@ def _range(json_type: str | None, number_format: str | None) -> _Range | None:
 
 
 def holds(json_type: str | None, number_format: str | None, bound: float) -> bool:
-    """Whether a bound can be kept at all by values of a type and format.
+    """Returns True if any value of a type and format can satisfy the bound.
 
     >>> holds("integer", "int64", 2**62), holds("integer", "int64", 2**63 - 1), holds("number", None, 2**63)
     (True, False, False)
@@ -110,7 +110,7 @@ def _bound_check(bound: float, allowed: _Range | None, name: str, *, exclusive: 
     relation = ("greater" if below else "less") + " than" + ("" if exclusive else " or equal to")
     misfit = allowed if allowed and not allowed.fits(float(bound)) else None
 
-    def check(number: float) -> list[Violation]:
+    def check(number: float) -> list[SchemaViolation]:
         found = [misfit.fault(f"{name} boundary")] if misfit else []
         number, limit = _comparable(number, bound, as_floats=misfit is not None)
         broken = number < limit if below else number > limit
@@ -124,13 +124,13 @@ def _bound_check(bound: float, allowed: _Range | None, name: str, *, exclusive: 
 def _multiple_check(factor: float, allowed: _Range | None) -> Check:
     misfit = allowed if allowed and not allowed.fits(float(factor)) else None
 
-    def check(number: float) -> list[Violation]:
+    def check(number: float) -> list[SchemaViolation]:
         found = [misfit.fault("MultipleOf")] if misfit else []
         number, step = _comparable(number, factor, as_floats=misfit is not None)
         if step <= 0:
             shown_step = go_number(step)
             head = f"Invalid value: {shown_step}: factor MultipleOf declared for "
-            return [*found, Violation("FieldValueInvalid", head, f" must be positive: {shown_step}")]
+            return [*found, SchemaViolation("FieldValueInvalid", head, f" must be positive: {shown_step}")]
         if not _is_multiple(number, step):
             found.append(in_body(number, f"should be a multiple of {go_number(step)}"))
         return found

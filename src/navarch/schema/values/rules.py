@@ -1,4 +1,4 @@
-"""CEL rules compiled with their schema, and asked about values."""
+"""Compiles CEL rules with their schema and evaluates them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 from navarch.errors import InvalidValueError
 from navarch.schema import cel
 from navarch.schema.cel.containers import nodes_of
-from navarch.schema.document import JsonSchema
-from navarch.schema.fieldpaths import field_path
-from navarch.schema.values.correlation import MISSING, old_items, same
-from navarch.schema.values.violations import Violation, below, invalid, shown
-
-__all__ = ["CompiledRule", "RuleNode", "compile_message", "compile_rule", "compile_rules"]
+from navarch.schema.json_schema import JsonSchema, field_path
+from navarch.schema.values.list_types import MISSING, old_items, same
+from navarch.schema.values.violations import SchemaViolation, below, invalid, shown
 
 _LONGEST_MESSAGE = 5 * 1024
 _CONVERSION = 3
@@ -29,7 +26,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One rule, ready to be asked."""
+    """One compiled rule."""
 
     given: JsonSchema
     program: cel.Program
@@ -39,7 +36,7 @@ class CompiledRule:
 
     @property
     def uses_old(self) -> bool:
-        """Whether it is a transition rule."""
+        """True for a transition rule."""
         return self.program.uses_variable("oldSelf")
 
 
@@ -52,7 +49,7 @@ def compile_rule(given: JsonSchema, schema: JsonSchema, self_type: cel.CelType) 
 
 
 def compile_message(given: JsonSchema, self_type: cel.CelType) -> cel.Program | None:
-    """The expression that makes a rule's message. Raises `CelError` if it does not fit the type."""
+    """Returns the expression of a rule's message. Raises `CelError` if it does not fit the type."""
     expression = given.get("messageExpression")
     return cel.compile(expression, _known(given, self_type), result=cel.STRING) if expression else None
 
@@ -82,9 +79,11 @@ class RuleNode:
     values: RuleNode | None = None
     items: RuleNode | None = None
 
-    def check(self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget) -> list[Violation]:
-        """The faults of `value`. `unchanged` says whether the nearest known old value around it is the same; what rules
-        cost is charged to the budget, and none is asked once it is closed.
+    def check(
+        self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget
+    ) -> list[SchemaViolation]:
+        """Returns the faults of `value`. `unchanged` tells if the nearest known old value around it is equal. Charges
+        the budget, and evaluates no rule once it is closed.
         """
         if value is None or budget.is_closed:
             return []
@@ -103,8 +102,10 @@ class RuleNode:
                 found += below(f"[{index}]", self.items.check(inner, old_of(inner), unchanged, budget))
         return found
 
-    def _own(self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget) -> list[Violation]:
-        found: list[Violation] = []
+    def _own(
+        self, value: Any, old: Any, unchanged: Callable[[], bool], budget: cel.CostBudget
+    ) -> list[SchemaViolation]:
+        found: list[SchemaViolation] = []
         try:
             self._ask_all(value, old, unchanged, budget, found)
         except cel.CelBudgetError as error:
@@ -118,7 +119,7 @@ class RuleNode:
         old: Any,
         unchanged: Callable[[], bool],
         budget: cel.CostBudget,
-        found: list[Violation],
+        found: list[SchemaViolation],
     ) -> None:
         """Adds to what was `found`. Raises `CelBudgetError`."""
         has_old = old is not MISSING and old is not None
@@ -147,7 +148,7 @@ class RuleNode:
 
     def _ask(
         self, rule: CompiledRule, variables: dict[str, Any], value: Any, budget: cel.CostBudget
-    ) -> Violation | None:
+    ) -> SchemaViolation | None:
         try:
             if budget.evaluate(rule.program, variables) is True:
                 return None
@@ -168,10 +169,10 @@ class RuleNode:
         fault.path = rule.path
         return fault
 
-    def _invalid(self, detail: str) -> Violation:
+    def _invalid(self, detail: str) -> SchemaViolation:
         return invalid(self.schema.get("type", ""), detail)
 
-    def _failure(self, rule: CompiledRule, error: cel.CelEvaluationError) -> Violation:
+    def _failure(self, rule: CompiledRule, error: cel.CelEvaluationError) -> SchemaViolation:
         text = _text(rule.given)
         if str(error).startswith("no such overload"):
             detail = f"'{error}': call arguments did not match a supported operator, function or macro signature for rule: {text}"
@@ -195,12 +196,12 @@ def _remembered(old: Any, value: Any) -> Callable[[], bool]:
     return unchanged
 
 
-def _broken(rule: CompiledRule, value: Any, detail: str) -> Violation:
+def _broken(rule: CompiledRule, value: Any, detail: str) -> SchemaViolation:
     reason = rule.given.get("reason") or "FieldValueInvalid"
     heading = _HEADINGS[reason]
     if reason in {"FieldValueInvalid", "FieldValueDuplicate"} and value is not MISSING:
         heading += f": {shown(value)}"
-    return Violation(reason, heading if reason == "FieldValueDuplicate" else f"{heading}: {detail}")
+    return SchemaViolation(reason, heading if reason == "FieldValueDuplicate" else f"{heading}: {detail}")
 
 
 def _message(rule: CompiledRule, variables: dict[str, Any], budget: cel.CostBudget) -> str:
@@ -227,7 +228,7 @@ def _text(given: JsonSchema) -> str:
 
 
 def compile_rules(schema: JsonSchema, *, is_object: bool) -> RuleNode | None:
-    """The rules of a schema and everything below it; None if there are none."""
+    """Returns the rules of a schema and everything below it; None if there are none."""
     node = RuleNode(schema)
     if schema.get("x-kubernetes-validations"):
         self_type = cel.type_of_schema(schema, resource=is_object)

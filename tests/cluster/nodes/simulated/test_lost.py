@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster.nodes.simulated.worlds import World, ready, world
-from navarch._base.background import Background
+from navarch._base.tasks import TaskSet
 from navarch.api import ObjectMeta
 from navarch.cluster.controllers.manager import ControllerManager
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from navarch._base.background import Background
 from navarch._base.clock import ManualClock
+from navarch._base.tasks import TaskSet
 from navarch.client import Client
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes

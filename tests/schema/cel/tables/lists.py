@@ -5,7 +5,7 @@ The expected types and values are what the CEL library of Kubernetes 1.36 answer
 
 from __future__ import annotations
 
-from navarch.schema.cel import Duration, Timestamp, Uint
+from navarch.schema.cel import CelDuration, Timestamp, Uint
 
 VALUES: list[tuple[str, str, object]] = [
     ("[1, 2].isSorted()", "bool", True),
@@ -17,7 +17,7 @@ VALUES: list[tuple[str, str, object]] = [
     ("[1, 2, 3].sum()", "int", 6),
     ("[1.5, 2.0].sum()", "double", 3.5),
     ("[1u, 2u].sum()", "uint", Uint(3)),
-    ("[duration('1s'), duration('2s')].sum()", "google.protobuf.Duration", Duration(3_000_000_000)),
+    ("[duration('1s'), duration('2s')].sum()", "google.protobuf.Duration", CelDuration(3_000_000_000)),
     ("[].sum()", "int", 0),
     ("[3, 1, 2].min()", "int", 1),
     ("[3, 1, 2].max()", "int", 3),

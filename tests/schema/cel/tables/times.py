@@ -5,7 +5,7 @@ The expected types and values are what the CEL library of Kubernetes 1.36 answer
 
 from __future__ import annotations
 
-from navarch.schema.cel import Duration, Timestamp
+from navarch.schema.cel import CelDuration, Timestamp
 
 VALUES: list[tuple[str, str, object]] = [
     ("timestamp('2020-01-01T00:00:00Z')", "google.protobuf.Timestamp", Timestamp(1_577_836_800_000_000_000)),
@@ -19,23 +19,23 @@ VALUES: list[tuple[str, str, object]] = [
     ("string(timestamp('0001-01-01T00:00:00Z'))", "string", "0001-01-01T00:00:00Z"),
     ("int(timestamp('2020-01-01T00:00:00Z'))", "int", 1577836800),
     ("int(timestamp('1969-12-31T23:59:59.5Z'))", "int", -1),
-    ("duration('1h30m')", "google.protobuf.Duration", Duration(5_400_000_000_000)),
-    ("duration('1.5s')", "google.protobuf.Duration", Duration(1_500_000_000)),
-    ("duration('-2ms')", "google.protobuf.Duration", Duration(-2_000_000)),
-    ("duration('+1h')", "google.protobuf.Duration", Duration(3_600_000_000_000)),
-    ("duration('.5s')", "google.protobuf.Duration", Duration(500_000_000)),
-    ("duration('1us')", "google.protobuf.Duration", Duration(1_000)),
-    ("duration('1\xb5s')", "google.protobuf.Duration", Duration(1_000)),
-    ("duration('0')", "google.protobuf.Duration", Duration(0)),
-    ("duration('1h1m1s1ms1us1ns')", "google.protobuf.Duration", Duration(3_661_001_001_001)),
+    ("duration('1h30m')", "google.protobuf.Duration", CelDuration(5_400_000_000_000)),
+    ("duration('1.5s')", "google.protobuf.Duration", CelDuration(1_500_000_000)),
+    ("duration('-2ms')", "google.protobuf.Duration", CelDuration(-2_000_000)),
+    ("duration('+1h')", "google.protobuf.Duration", CelDuration(3_600_000_000_000)),
+    ("duration('.5s')", "google.protobuf.Duration", CelDuration(500_000_000)),
+    ("duration('1us')", "google.protobuf.Duration", CelDuration(1_000)),
+    ("duration('1\xb5s')", "google.protobuf.Duration", CelDuration(1_000)),
+    ("duration('0')", "google.protobuf.Duration", CelDuration(0)),
+    ("duration('1h1m1s1ms1us1ns')", "google.protobuf.Duration", CelDuration(3_661_001_001_001)),
     ("string(duration('1.5s'))", "string", "1.5s"),
     ("string(duration('90m'))", "string", "5400s"),
     ("string(duration('1ns'))", "string", "0.000000001s"),
     ("string(duration('-1.000000001s'))", "string", "-1.000000001s"),
     ("string(duration('0'))", "string", "0s"),
     ("int(duration('1s'))", "int", 1000000000),
-    ("duration('1h') + duration('1m')", "google.protobuf.Duration", Duration(3_660_000_000_000)),
-    ("duration('1h') - duration('2h')", "google.protobuf.Duration", Duration(-3_600_000_000_000)),
+    ("duration('1h') + duration('1m')", "google.protobuf.Duration", CelDuration(3_660_000_000_000)),
+    ("duration('1h') - duration('2h')", "google.protobuf.Duration", CelDuration(-3_600_000_000_000)),
     (
         "timestamp('2020-01-01T00:00:00Z') + duration('24h')",
         "google.protobuf.Timestamp",
@@ -54,7 +54,7 @@ VALUES: list[tuple[str, str, object]] = [
     (
         "timestamp('2020-01-02T00:00:00Z') - timestamp('2020-01-01T00:00:00Z')",
         "google.protobuf.Duration",
-        Duration(86_400_000_000_000),
+        CelDuration(86_400_000_000_000),
     ),
     ("timestamp('2020-01-01T00:00:00Z') == timestamp('2020-01-01T02:00:00+02:00')", "bool", True),
     ("timestamp('2020-05-17T10:20:30.123Z').getFullYear()", "int", 2020),
@@ -81,7 +81,7 @@ VALUES: list[tuple[str, str, object]] = [
     ("duration('3723.456s').getMilliseconds()", "int", 3723456),
     ("duration('-1.5s').getSeconds()", "int", -1),
     ("duration('-90m').getHours()", "int", -1),
-    ("[duration('1s'), duration('2s')].sum()", "google.protobuf.Duration", Duration(3_000_000_000)),
+    ("[duration('1s'), duration('2s')].sum()", "google.protobuf.Duration", CelDuration(3_000_000_000)),
 ]
 """Expression, type, value."""
 

@@ -14,7 +14,7 @@ from etcd_operator.backup.kinds import EtcdBackup
 from etcd_operator.backup.snapshot_store import DestinationError
 from etcd_operator.destinations import BackupPolicy, path_of
 from navarch import ALL, Client
-from navarch.api.schedules import schedule_of, zone_of
+from navarch.api.cron import schedule_of, zone_of
 from navarch.errors import InvalidValueError
 
 WORKERS: Final = 32

@@ -16,7 +16,7 @@ from navarch.k8s.admissionregistration.v1 import (
     Variable,
 )
 from navarch.schema import cel
-from navarch.schema.cel.admission_types import NAMESPACE, REQUEST_VARIABLES
+from navarch.schema.cel.schema_types import NAMESPACE, REQUEST_VARIABLES
 from navarch.schema.cel.types import object_of
 
 _REFERENCE: Final = "#/components/schemas/"

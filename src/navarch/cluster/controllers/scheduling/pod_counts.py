@@ -10,7 +10,8 @@ from typing import Protocol
 import msgspec
 
 from navarch.api import Labels, to_builtins
-from navarch.api.selectors import LabelRequirement, Operator
+from navarch.api.names import SelectorOperator
+from navarch.api.selectors import LabelRequirement
 from navarch.cluster.controllers.pod_info import PodInfo, affinity_of
 from navarch.k8s.core.v1 import PodAffinityTerm, WeightedPodAffinityTerm
 from navarch.k8s.meta.v1 import LabelSelector
@@ -82,8 +83,8 @@ class Terms:
     def _term(self, pod: PodInfo, term: PodAffinityTerm) -> Near:
         labels = selector_of(term.label_selector)
         if term.label_selector is not None:
-            labels = with_keys(labels, pod.labels, term.match_label_keys, Operator.IN)
-            labels = with_keys(labels, pod.labels, term.mismatch_label_keys, Operator.NOT_IN)
+            labels = with_keys(labels, pod.labels, term.match_label_keys, SelectorOperator.IN)
+            labels = with_keys(labels, pod.labels, term.mismatch_label_keys, SelectorOperator.NOT_IN)
         return Near(Selected(self._namespaces(pod, term), labels), term.topology_key)
 
     def _namespaces(self, pod: PodInfo, term: PodAffinityTerm) -> frozenset[str] | None:
@@ -94,7 +95,9 @@ class Terms:
         return None if not selector else frozenset(term.namespaces or ()) | self._namespaces_with(selector)
 
 
-def with_keys(selector: Labels, labels: Mapping[str, str], keys: Iterable[str] | None, operator: Operator) -> Labels:
+def with_keys(
+    selector: Labels, labels: Mapping[str, str], keys: Iterable[str] | None, operator: SelectorOperator
+) -> Labels:
     """The selector, and the values that the pod itself has of these labels."""
     present = [LabelRequirement(key, operator, (labels[key],)) for key in keys or () if key in labels]
     return selector & Labels.where(*present) if present else selector

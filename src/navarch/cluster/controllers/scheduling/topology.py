@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from navarch.api.selectors import Operator
+from navarch.api.names import SelectorOperator
 from navarch.cluster.controllers.pod_info import PodInfo, constraints_of, tolerations_of
 from navarch.cluster.controllers.scheduling.filters import matches_affinity, untolerated
 from navarch.cluster.controllers.scheduling.pod_counts import (
@@ -145,7 +145,7 @@ def _measured(
 def _question(pod: PodInfo, constraint: TopologySpreadConstraint) -> Selected:
     labels = selector_of(constraint.label_selector)
     if constraint.label_selector is not None:
-        labels = with_keys(labels, pod.labels, constraint.match_label_keys, Operator.IN)
+        labels = with_keys(labels, pod.labels, constraint.match_label_keys, SelectorOperator.IN)
     return Selected(frozenset((pod.namespace,)), labels, with_deleting=False)
 
 

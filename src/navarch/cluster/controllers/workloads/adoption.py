@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from navarch.api import Key, Labels, Object, owner_reference, to_builtins
-from navarch.api.selectors import Operator as LabelOperator
+from navarch.api.names import SelectorOperator
 from navarch.cache import Entry
 from navarch.client.target import Readable
 from navarch.cluster.controllers.workloads.pods import is_deleting
@@ -20,7 +20,7 @@ from navarch.operator import Operator
 T = TypeVar("T", bound=Object)
 
 
-_BY_VALUE = (LabelOperator.EQUALS, LabelOperator.DOUBLE_EQUALS)
+_BY_VALUE = (SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS)
 
 
 def selector_of(selector: LabelSelector | Mapping[str, str] | None) -> Labels:

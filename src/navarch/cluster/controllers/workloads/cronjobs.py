@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from navarch.api import ObjectMeta, controller_of
-from navarch.api.schedules import Schedule, schedule_of, zone_of
+from navarch.api.cron import Schedule, schedule_of, zone_of
 from navarch.cluster.controllers.workloads.jobs.tally import is_finished
 from navarch.cluster.controllers.workloads.pod_creation import is_ending, reason_of
 from navarch.controller import Context, Result, any_change

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import cast
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.api import Object, ObjectMeta
 from navarch.api.integers import parse_int64
 from navarch.client.target import Readable

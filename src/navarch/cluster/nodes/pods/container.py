@@ -7,7 +7,7 @@ import signal
 from functools import partial
 from typing import Final, Literal
 
-from navarch._base.backoff import Delays
+from navarch._base.backoff import BackoffDelays
 from navarch._base.tasks import unless
 from navarch.cluster.nodes.images import Image
 from navarch.cluster.nodes.pods.container_config import generate_container_config, termination_message
@@ -32,7 +32,7 @@ _LEAST_AFTER_HOOK: Final = 2.0
 
 async def until_pulled(sandbox: PodSandbox, record: ContainerRecord, stop: asyncio.Event) -> Image | None:
     """Returns the image of a container once this machine has it; None if `stop` is set first."""
-    deps, delays = sandbox.deps, Delays(sandbox.deps.delays.pull, sandbox.deps.client.rng)
+    deps, delays = sandbox.deps, BackoffDelays(sandbox.deps.delays.pull, sandbox.deps.client.rng)
     while not stop.is_set():
         name = record.spec.image or ""
         try:
@@ -82,7 +82,7 @@ class ContainerLoop:
         self._stopping = asyncio.Event()
         self._last_grace: GracePeriod | None = None
         self._redefined = False
-        self._delays = Delays(sandbox.deps.delays.restart, sandbox.deps.client.rng)
+        self._delays = BackoffDelays(sandbox.deps.delays.restart, sandbox.deps.client.rng)
         self._restarted = False
         self._running: RunningContainer | None = None
         self.record = record
@@ -136,7 +136,7 @@ class ContainerLoop:
         return await self._attended(started)
 
     async def _until_launchable(self) -> ContainerConfig | None:
-        delays = Delays(self._sandbox.deps.delays.mount, self._sandbox.deps.client.rng)
+        delays = BackoffDelays(self._sandbox.deps.delays.mount, self._sandbox.deps.client.rng)
         self.image = await until_pulled(self._sandbox, self.record, self._stopping)
         while self.image is not None and not self._stopping.is_set():
             try:

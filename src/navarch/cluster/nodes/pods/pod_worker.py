@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.tasks import unless
 from navarch.client import Preconditions
 from navarch.cluster.nodes.pods.container import ContainerLoop, Policy
@@ -122,7 +122,7 @@ class PodWorker:
 
     async def _prepared(self) -> bool:
         """Prepares the pod's folder, address and volumes, and returns True; False if the pod is terminated before."""
-        delays = Delays(self.sandbox.deps.delays.mount, self.sandbox.deps.client.rng)
+        delays = BackoffDelays(self.sandbox.deps.delays.mount, self.sandbox.deps.client.rng)
         while not self._over.is_set():
             try:
                 self.sandbox.prepare()
@@ -244,7 +244,7 @@ class PodWorker:
 
     async def _remove(self) -> None:
         """Deletes the pod from the API server, and then its files from this node."""
-        delays = Delays(_PAUSE, self.sandbox.deps.client.rng)
+        delays = BackoffDelays(_PAUSE, self.sandbox.deps.client.rng)
         while not self.has_vanished and not await self._deleted():
             await self._clock.sleep(delays.next_delay())
         try:

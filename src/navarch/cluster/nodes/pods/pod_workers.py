@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from navarch._base.backoff import Delays
+from navarch._base.backoff import BackoffDelays
 from navarch._base.supervisor import RESTARTS, cause_of
 from navarch.cache import Cache, Cached, Change, Collection
 from navarch.cluster.nodes.pods.pod_worker import PodWorker
@@ -70,7 +70,7 @@ class PodWorkers:
 
     async def _work(self, worker: PodWorker) -> None:
         """Runs the worker until the pod is deleted. Replaces a worker that fails; its containers are started anew."""
-        uid, delays = worker.sandbox.uid, Delays(RESTARTS, self._deps.client.rng)
+        uid, delays = worker.sandbox.uid, BackoffDelays(RESTARTS, self._deps.client.rng)
         while True:
             try:
                 await worker.run()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from navarch._base.backoff import Backoff, Delays
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch.api import from_builtins, to_builtins, truncate_to_seconds
 from navarch.client import StrategicPatch
 from navarch.cluster.nodes.pods.container_record import ContainerRecord
@@ -46,7 +46,7 @@ class PodStatusWriter:
 
     async def write(self) -> None:
         """Writes the status if it changed; retries until the API server has accepted it or the pod is deleted."""
-        delays = Delays(_PAUSE, self._sandbox.deps.client.rng)
+        delays = BackoffDelays(_PAUSE, self._sandbox.deps.client.rng)
         while True:
             self._dirty.clear()
             try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple, Self
 
-from navarch._base.backoff import Delays
+from navarch._base.backoff import BackoffDelays
 from navarch._base.clock import Clock
 from navarch.api import format_time, parse_time
 from navarch.cluster.nodes.simulated.pod_view import PodView
@@ -62,7 +62,7 @@ class PodLife:
         """The status that the cluster was last told."""
         self._life = life
         self._rng = rng
-        self._delays: Delays | None = None
+        self._delays: BackoffDelays | None = None
         self._crashes = 0
         self._came = self._told = self._began = now.moment
         self._left = iter(life.stages)
@@ -198,7 +198,7 @@ class PodLife:
         """Restarts the containers: at once after the first crash, then with backoff."""
         if self._due - self._began >= _FORGOTTEN_AFTER:
             self._crashes, self._delays = 0, None
-        self._delays = self._delays or Delays(self._life.delays(), self._rng)
+        self._delays = self._delays or BackoffDelays(self._life.delays(), self._rng)
         seconds = self._delays.next_delay() if self._crashes else 0.0
         self._crashes += 1
         if seconds:

@@ -10,6 +10,7 @@ from typing import Final
 
 from navarch._base.clock import Clock
 from navarch.api import Quantity
+from navarch.api.strconv import go_quoted
 from navarch.client import Client
 from navarch.cluster.nodes.volumes.atomic_writer import FileProjection
 from navarch.errors import ContainerError, NotFound
@@ -69,12 +70,7 @@ def field_value(pod: Pod, placement: PodPlacement, path: str) -> str:
 
 def _lines(values: Mapping[str, str]) -> str:
     """Returns labels or annotations one per line, quoted as Go quotes."""
-    return "\n".join(f"{key}={_quoted(values[key])}" for key in sorted(values))
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"'
+    return "\n".join(f"{key}={go_quoted(values[key])}" for key in sorted(values))
 
 
 def resource_value(

@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from typing import Final
 
-from navarch._base.background import Background
 from navarch._base.supervisor import cause_of
+from navarch._base.tasks import TaskSet
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.definitions import FINALIZER, GROUP, PLURAL, definition_type
@@ -48,7 +48,7 @@ class CrdController:
         self._served: dict[str, tuple[Json, list[ResourceType]]] = {}
         self._documents: dict[str, tuple[list[ResourceType], Json]] = {}
         self._cleaned: set[str] = set()
-        self._background = Background()
+        self._background = TaskSet()
         self._resource = _definitions(kernel)
         self._statuses = Statuses(kernel, self._resource)
 

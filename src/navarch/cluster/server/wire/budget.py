@@ -33,7 +33,7 @@ import msgspec
 from navarch._base.clock import SystemClock
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import PatchError
-from navarch.schema.cel.runtime_cost import CostBudget
+from navarch.schema.cel.cost_tracker import CostBudget
 
 DEEPEST: Final = 200
 """How deep values may be nested. Kubernetes allows more where a schema does, but nobody could read it."""

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from navarch.api.strconv import go_quoted
 from navarch.errors import Cause
-
-
-def quoted(text: str) -> str:
-    """A text as Go quotes it.
-
-    >>> print(quoted("café"))
-    "café"
-    """
-    return json.dumps(text, ensure_ascii=False)
 
 
 def shown(value: Any) -> str:
     """A value as the server shows it in a message."""
-    return quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return go_quoted(value) if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def required(field: str, detail: str = "") -> Cause:
@@ -50,7 +41,7 @@ def unsupported(field: str, value: Any, supported: Iterable[str]) -> Cause:
     >>> str(unsupported("spec.type", "X", ["A", "B"]))
     'spec.type: Unsupported value: "X": supported values: "A", "B"'
     """
-    listed = ", ".join(quoted(each) for each in supported)
+    listed = ", ".join(go_quoted(each) for each in supported)
     return Cause(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {listed}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-_GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v"}
+from navarch.api.strconv import go_quoted
 
 
 def go_number(value: float) -> str:
@@ -18,24 +18,6 @@ def go_number(value: float) -> str:
     if -4 <= int(exponent) < 21 and abs(value) < 1e6:
         return format(Decimal(repr(value)).normalize(), "f")
     return f"{digits}e{int(exponent):+03d}"
-
-
-def go_quoted(text: str) -> str:
-    """As Go's `%q` quotes a text."""
-    if text.isprintable():  # as nearly all are, some of them long
-        return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return '"' + "".join(map(_go_character, text)) + '"'
-
-
-def _go_character(character: str) -> str:
-    if character in {'"', "\\"}:
-        return f"\\{character}"
-    if character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x80:
-        return _GO_ESCAPES.get(character, f"\\x{code:02x}")
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def go_kind(value: Any) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from navarch.cluster.server.wire.go_text import go_quoted
+from navarch.api.strconv import go_quoted
 
 _SPACE: Final = b" \t\r\n"
 _DIGITS: Final = b"0123456789"

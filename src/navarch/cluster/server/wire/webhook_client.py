@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import within
-from navarch._base.trust import trusting
+from navarch._base.tls import client_ssl_context
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.wire.budget import LIMITS
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.transport_errors import connection_fault
-from navarch.schema.values.violations import go_quoted
 
 if TYPE_CHECKING:
     import aiohttp
@@ -160,9 +160,9 @@ def _at(url: str, place: WebhookTarget, address: ServiceEndpoint) -> str:
 @lru_cache(maxsize=64)
 def _trust(authority: str) -> ssl.SSLContext:
     if not authority:
-        return trusting()
+        return client_ssl_context()
     try:
-        return trusting(b64decode(authority).decode())
+        return client_ssl_context(b64decode(authority).decode())
     except (ValueError, ssl.SSLError):
         problem = "unable to load root certificates: unable to parse bytes as PEM block"
         raise WebhookCallError(f"could not get REST client: {problem}") from None

@@ -1,4 +1,4 @@
-"""The functions that rules can call: what Kubernetes 1.36 gives to CustomResourceDefinitions, and no more."""
+"""The functions that rules can call: those of Kubernetes 1.36 for CustomResourceDefinitions, and no more."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from navarch.schema.cel.library import (
     lists,
     network,
     operators,
-    optionals,
-    patches,
     quantities,
     regex,
-    semver,
     strings,
     times,
-    urls,
 )
+from navarch.schema.cel.library.strings import PATCH_OVERLOADS
 from navarch.schema.cel.signatures import Overload
 
 _LIBRARIES = (
@@ -29,12 +26,9 @@ _LIBRARIES = (
     times,
     strings,
     lists,
-    optionals,
     regex,
-    urls,
     quantities,
     network,
-    semver,
     formats,
     authorization,
 )
@@ -49,5 +43,5 @@ def _by_name() -> Mapping[str, tuple[Overload, ...]]:
 
 
 FUNCTIONS = _by_name()
-PATCH_FUNCTIONS: Mapping[str, tuple[Overload, ...]] = {overload.function: (overload,) for overload in patches.OVERLOADS}
-"""What mutating policies can call besides."""
+PATCH_FUNCTIONS: Mapping[str, tuple[Overload, ...]] = {overload.function: (overload,) for overload in PATCH_OVERLOADS}
+"""The additional functions of mutating policies."""

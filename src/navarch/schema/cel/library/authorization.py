@@ -1,4 +1,4 @@
-"""Whether somebody may do something: what policies and match conditions ask through `authorizer`."""
+"""The functions of `authorizer`: policies and match conditions check permissions with them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import method
 from navarch.schema.cel.types import CelType
 
-__all__ = ["OVERLOADS", "Answer", "Authorizer", "Decision", "Question"]
 
+class CheckAttributes(NamedTuple):
+    """The attributes of a permission check: a verb on a resource, or on a path if it is set.
 
-class Question(NamedTuple):
-    """Whether a verb is allowed: on a resource, or on a path if there is one.
-
-    `account` is the namespace and name of a ServiceAccount, if it is not about who makes the request.
+    `account` is the namespace and name of a ServiceAccount; None means the user of the request.
     """
 
     verb: str = ""
@@ -30,23 +28,23 @@ class Question(NamedTuple):
     account: tuple[str, str] | None = None
 
 
-class Answer(NamedTuple):
-    """Whether it is, and why."""
+class CheckResult(NamedTuple):
+    """The result of a permission check, and its reason."""
 
     allowed: bool
     reason: str = ""
 
 
-Ask = Callable[[Question], Answer]
+Ask = Callable[[CheckAttributes], CheckResult]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Authorizer:
-    """The value of `authorizer`; `request` is what the request itself is about."""
+class AuthorizerValue:
+    """The value of `authorizer`; `request` has the attributes of the request itself."""
 
     cel_type: ClassVar[CelType] = types.AUTHORIZER
     ask: Ask
-    request: Question
+    request: CheckAttributes
     account: tuple[str, str] | None = None
 
     def __getitem__(self, field: str) -> object:
@@ -59,42 +57,42 @@ class Authorizer:
 class _PathCheck:
     cel_type: ClassVar[CelType] = types.PATH_CHECK
     ask: Ask
-    question: Question
+    question: CheckAttributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _GroupCheck:
     cel_type: ClassVar[CelType] = types.GROUP_CHECK
     ask: Ask
-    question: Question
+    question: CheckAttributes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ResourceCheck:
     cel_type: ClassVar[CelType] = types.RESOURCE_CHECK
     ask: Ask
-    question: Question
+    question: CheckAttributes
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer to a check."""
+class DecisionValue:
+    """The value of a check."""
 
     cel_type: ClassVar[CelType] = types.DECISION
-    answer: Answer
+    answer: CheckResult
 
 
-def _path(authorizer: Authorizer, path: str) -> _PathCheck:
+def _path(authorizer: AuthorizerValue, path: str) -> _PathCheck:
     if not path:
         raise CelEvaluationError("path must not be empty")
-    return _PathCheck(authorizer.ask, Question(path=path, account=authorizer.account))
+    return _PathCheck(authorizer.ask, CheckAttributes(path=path, account=authorizer.account))
 
 
-def _group(authorizer: Authorizer, group: str) -> _GroupCheck:
-    return _GroupCheck(authorizer.ask, Question(group=group, account=authorizer.account))
+def _group(authorizer: AuthorizerValue, group: str) -> _GroupCheck:
+    return _GroupCheck(authorizer.ask, CheckAttributes(group=group, account=authorizer.account))
 
 
-def _account(authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
+def _account(authorizer: AuthorizerValue, namespace: str, name: str) -> AuthorizerValue:
     return replace(authorizer, account=(namespace, name))
 
 
@@ -114,8 +112,8 @@ def _name(check: _ResourceCheck, name: str) -> _ResourceCheck:
     return replace(check, question=check.question._replace(name=name))
 
 
-def _check(check: _PathCheck | _ResourceCheck, verb: str) -> Decision:
-    return Decision(check.ask(check.question._replace(verb=verb)))
+def _check(check: _PathCheck | _ResourceCheck, verb: str) -> DecisionValue:
+    return DecisionValue(check.ask(check.question._replace(verb=verb)))
 
 
 OVERLOADS = [

@@ -1,4 +1,4 @@
-"""Named formats: `format.dns1123Label().validate(self.name)` gives what is wrong, or nothing."""
+"""Named formats: `format.dns1123Label().validate(self.name)` returns the faults, or nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from navarch.api.names import DNS_1035_LABEL, DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE, NameRule
 from navarch.schema.cel import types
-from navarch.schema.cel.library.urls import is_url
+from navarch.schema.cel.library.network import is_url
 from navarch.schema.cel.signatures import function, method
 from navarch.schema.cel.types import CelType
 from navarch.schema.cel.values import NONE, Optional, some
@@ -30,7 +30,7 @@ class NamedFormat:
     name: str
     faults: Callable[[str], list[str]] = field(compare=False)
     longest_pattern: int = field(compare=False)
-    """How long the API server takes the regular expression to be, of which the cost of `validate` is a multiple."""
+    """The length of the regular expression as the API server counts it; the cost of `validate` is a multiple of it."""
 
 
 def _prefix_faults(rule: NameRule) -> Callable[[str], list[str]]:

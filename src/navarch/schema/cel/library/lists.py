@@ -1,4 +1,4 @@
-"""Lists and sets: sorting, summing, searching, slicing."""
+"""Lists, sets and optionals: sorting, summing, searching, slicing."""
 
 from __future__ import annotations
 
@@ -6,10 +6,57 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from navarch.schema.cel.containers import contains, equal
+from navarch.schema.cel.containers import contains, equal, is_zero
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Overload, function, method
-from navarch.schema.cel.values import Duration, Uint, checked_duration, checked_int, checked_uint, runtime_type
+from navarch.schema.cel.values import (
+    NONE,
+    CelDuration,
+    Optional,
+    Uint,
+    checked_duration,
+    checked_int,
+    checked_uint,
+    no_such_overload,
+    runtime_type,
+    some,
+)
+
+
+def _value(wrapped: Optional) -> object:
+    if not wrapped.present:
+        raise CelEvaluationError("value() of an optional that has none; use orValue(…)")
+    return wrapped.value
+
+
+def _unwrap(items: list[object]) -> list[object]:
+    found: list[object] = []
+    for item in items:
+        if not isinstance(item, Optional):
+            raise no_such_overload()
+        if item.present:
+            found.append(item.value)
+    return found
+
+
+def _at(items: list[object], index: int) -> Optional:
+    return some(items[index]) if items else NONE
+
+
+_OPTIONAL_OVERLOADS = [
+    function("optional.of", "V -> optional(V)", some),
+    function("optional.ofNonZeroValue", "V -> optional(V)", lambda value: NONE if is_zero(value) else some(value)),
+    function("optional.none", "-> optional(V)", lambda: NONE),
+    function("optional.unwrap", "list(optional(V)) -> list(V)", _unwrap),
+    method("unwrapOpt", "list(optional(V)) -> list(V)", _unwrap),
+    method("value", "optional(V) -> V", _value),
+    method("hasValue", "optional(V) -> bool", lambda wrapped: wrapped.present),
+    method("or", "optional(V), optional(V) -> optional(V)", lambda first, second: first if first.present else second),
+    method("orValue", "optional(V), V -> V", lambda wrapped, other: wrapped.value if wrapped.present else other),
+    method("first", "list(V) -> optional(V)", lambda items: _at(items, 0)),
+    method("last", "list(V) -> optional(V)", lambda items: _at(items, -1)),
+]
+
 
 _COMPARABLE = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 
@@ -42,8 +89,8 @@ def _sum_doubles(items: list[float]) -> float:
     return sum(items, 0.0)
 
 
-def _sum_durations(items: list[Duration]) -> Duration:
-    total = Duration(0)
+def _sum_durations(items: list[CelDuration]) -> CelDuration:
+    total = CelDuration(0)
     for item in items:
         total = checked_duration(total.nanos + item.nanos)
     return total
@@ -129,4 +176,5 @@ OVERLOADS = [
         lambda left, right: _contains_all(left, right) and _contains_all(right, left),
     ),
     function("sets.intersects", "list(T), list(T) -> bool", _intersects),
+    *_OPTIONAL_OVERLOADS,
 ]

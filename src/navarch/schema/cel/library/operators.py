@@ -7,12 +7,11 @@ import operator
 from collections.abc import Callable
 
 from navarch.schema.cel.containers import concatenate, equal, index, index_if_present, member_of
-from navarch.schema.cel.dispatch import not_equal
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Overload, function
 from navarch.schema.cel.values import (
     INT_MIN,
-    Duration,
+    CelDuration,
     Timestamp,
     Uint,
     checked_duration,
@@ -72,7 +71,7 @@ def _modulo_uint(left: Uint, right: Uint) -> Uint:
     return Uint(left % right)
 
 
-def _later(moment: Timestamp, by: Duration) -> Timestamp:
+def _later(moment: Timestamp, by: CelDuration) -> Timestamp:
     return checked_timestamp(moment.nanos + by.nanos, moment.offset)
 
 
@@ -110,7 +109,7 @@ _ARITHMETIC = [
     function("_-_", "double, double -> double", operator.sub),
     function("_-_", "duration, duration -> duration", lambda left, right: checked_duration(left.nanos - right.nanos)),
     function("_-_", "int, int -> int", lambda left, right: checked_int(left - right)),
-    function("_-_", "timestamp, duration -> timestamp", lambda moment, by: _later(moment, Duration(-by.nanos))),
+    function("_-_", "timestamp, duration -> timestamp", lambda moment, by: _later(moment, CelDuration(-by.nanos))),
     function("_-_", "timestamp, timestamp -> duration", lambda left, right: checked_duration(left.nanos - right.nanos)),
     function("_-_", "uint, uint -> uint", lambda left, right: checked_uint(left - right)),
     function("_*_", "double, double -> double", operator.mul),
@@ -125,12 +124,17 @@ _ARITHMETIC = [
     function("-_", "int -> int", lambda value: checked_int(-value)),
 ]
 
+
+def _not_equal(left: object, right: object) -> bool:
+    return not equal(left, right)
+
+
 OVERLOADS = [
     *_ARITHMETIC,
     *(overload for symbol in _RELATIONS for overload in _ordering(symbol)),
     function("!_", "bool -> bool", operator.not_),
     function("_==_", "A, A -> bool", equal),
-    function("_!=_", "A, A -> bool", not_equal),
+    function("_!=_", "A, A -> bool", _not_equal),
     function("_?_:_", "bool, A, A -> A", lambda condition, chosen, otherwise: chosen if condition else otherwise),
     function("@in", "A, list(A) -> bool", member_of),
     function("@in", "A, map(A, B) -> bool", member_of),

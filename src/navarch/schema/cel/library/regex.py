@@ -11,7 +11,7 @@ from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Implementation, function, method
 
 PATTERN_FUNCTIONS = frozenset({"matches", "find", "findAll"})
-"""The API server compiles their pattern with the rule, if it is a literal."""
+"""The API server compiles their pattern with the rule if it is a literal."""
 
 
 _MOST_MEMORY = 1 << 20
@@ -19,7 +19,7 @@ _MOST_MEMORY = 1 << 20
 _COUNTED = 16
 """How often patterns may repeat a part by count, as in `a{16}`, before that makes matching cost more."""
 FINDING = 10
-"""What each character costs that `findAll` goes through, since each may be a match."""
+"""The cost of each character that `findAll` scans, since each may be a match."""
 _COMPILING = 500
 _REFUSED = 10_000
 
@@ -45,7 +45,7 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def match_cost(text: str, pattern: str, *_: object) -> int:
-    """The cost of a match whose pattern is no constant: that of its compilation is added."""
+    """Returns the cost of a match whose pattern is no constant, with the cost of its compilation."""
     try:
         size: int = compile_pattern(pattern).programsize
     except CelEvaluationError:
@@ -72,7 +72,7 @@ class BoundPattern(NamedTuple):
 
 
 def with_pattern(name: str, pattern: str) -> BoundPattern:
-    """The function `name` with a pattern that was compiled with the rule."""
+    """Returns the function `name` with a pattern that was compiled with the rule."""
     compiled, call = compile_pattern(pattern), _CALLS[name]
     states, finding = _states(pattern, compiled.programsize), FINDING if name == "findAll" else 0
     return BoundPattern(

@@ -1,4 +1,4 @@
-"""Timestamps and durations: how they are written, and what they consist of."""
+"""Timestamps and durations: parsing, formatting and their parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from navarch.api.duration import Duration as GoDuration
 from navarch.errors import InvalidValueError
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Overload, method
-from navarch.schema.cel.values import NANOS, Duration, Timestamp, checked_timestamp
+from navarch.schema.cel.values import NANOS, CelDuration, Timestamp, checked_timestamp
 
 _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))\Z", re.ASCII
@@ -23,7 +23,7 @@ _OFFSET = re.compile(r"([+-]?\d{1,9}):([+-]?\d{1,9})\Z", re.ASCII)
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """RFC 3339. Raises `CelEvaluationError`."""
+    """Parses RFC 3339. Raises `CelEvaluationError`."""
     match = _TIMESTAMP.match(text)
     if match is None:
         raise CelEvaluationError(f"{text!r} is no timestamp; expected RFC 3339, such as 2024-01-31T12:00:00Z")
@@ -46,16 +46,16 @@ def _offset_seconds(match: re.Match[str]) -> int:
     return (hours * 3600 + minutes * 60) * (-1 if match[8] == "-" else 1)
 
 
-def parse_duration(text: str) -> Duration:
-    """Go's durations: `1h30m`, `1.5s`, `-2ms`. Raises `CelEvaluationError`."""
+def parse_duration(text: str) -> CelDuration:
+    """Parses Go's durations: `1h30m`, `1.5s`, `-2ms`. Raises `CelEvaluationError`."""
     try:
-        return Duration(GoDuration(text).nanoseconds)
+        return CelDuration(GoDuration(text).nanoseconds)
     except InvalidValueError as error:
         raise CelEvaluationError(str(error)) from None
 
 
 def format_timestamp(moment: Timestamp) -> str:
-    """RFC 3339, with the offset it was written with and no more digits than needed."""
+    """Returns RFC 3339 text with the original offset and no more digits than needed."""
     seconds, nanos = divmod(moment.nanos, NANOS)
     local = _EPOCH + timedelta(seconds=seconds + moment.offset)
     fraction = f".{nanos:09}".rstrip("0") if nanos else ""
@@ -64,8 +64,8 @@ def format_timestamp(moment: Timestamp) -> str:
     return f"{local.year:04}-{local:%m-%dT%H:%M:%S}{fraction}{zone}"
 
 
-def format_duration(duration: Duration) -> str:
-    """In seconds, with no more digits than a double of them needs."""
+def format_duration(duration: CelDuration) -> str:
+    """Returns the duration in seconds, with no more digits than a double of them needs."""
     whole, rest = divmod(abs(duration.nanos), NANOS)
     text = f"{Decimal(repr(whole + rest / 1e9)):f}".rstrip("0").rstrip(".")
     return f"{'-' if duration.nanos < 0 else ''}{text or '0'}s"

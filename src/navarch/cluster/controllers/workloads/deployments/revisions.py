@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.api import ObjectMeta
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cluster.controllers.workloads.revision_history import hash_of
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.core.v1 import PodTemplateSpec

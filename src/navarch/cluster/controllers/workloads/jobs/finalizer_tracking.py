@@ -10,7 +10,7 @@ import contextlib
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, format_indexes, index_of
 from navarch.cluster.controllers.workloads.jobs.pod_failures import judged
 from navarch.cluster.controllers.workloads.jobs.tally import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Self
 
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.k8s.core.v1 import Pod
 
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from navarch.api import truncate_to_seconds
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cluster.controllers.workloads.jobs.indexes import Indexes, index_of, parse_indexes
 from navarch.cluster.controllers.workloads.jobs.pod_failures import finished_at, judged, success_of
 from navarch.cluster.controllers.workloads.pods import is_active, is_deleting, is_terminating

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.kinds.builtin.generic.columns import NONE, Ages, human_duration, joined, name_of, selectable
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import metadata_update_faults
 from navarch.cluster.server.objects.types import Operation
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, quoted, required, unsupported
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
@@ -103,7 +104,8 @@ def _signer_faults(name: str) -> Iterator[Cause]:
     else:
         for part, rule in ((domain, DNS_LABEL), (path, DNS_SUBDOMAIN)):
             told = next(
-                (f"validating label {quoted(each)}: {why}" for each in part.split(".") for why in rule.faults(each)), ""
+                (f"validating label {go_quoted(each)}: {why}" for each in part.split(".") for why in rule.faults(each)),
+                "",
             )
             if told:
                 yield invalid(field, part, told)

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause, InvalidValueError

@@ -17,12 +17,11 @@ from navarch.errors import Cause
 from navarch.k8s.published import META
 from navarch.schema import cel
 from navarch.schema.values.checks import compile_check
-from navarch.schema.values.correlation import MISSING
+from navarch.schema.values.defaulting import prune_unknown
 from navarch.schema.values.embedded import compile_embedded
+from navarch.schema.values.list_types import MISSING, compile_uniqueness
 from navarch.schema.values.rules import compile_rules
-from navarch.schema.values.shaping import prune_unknown
-from navarch.schema.values.uniqueness import compile_uniqueness
-from navarch.schema.values.violations import Violation, causes
+from navarch.schema.values.violations import SchemaViolation, causes
 
 Fill = Callable[[Any], None]
 Knows = Callable[[Any], bool]
@@ -245,7 +244,7 @@ class CustomSchema:
 
     def invariant_faults(self, value: Json, old: Json | None, found: Sequence[Cause]) -> list[Cause]:
         """Embedded objects, sets and rules; rules are not asked if some faults that were `found` make that senseless."""
-        faults: list[Violation] = []
+        faults: list[SchemaViolation] = []
         if self._embedded is not None:
             faults += self._embedded(value)
         if self._uniqueness is not None and not (old is not None and self._uniqueness(old)):

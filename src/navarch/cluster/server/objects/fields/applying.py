@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from navarch.api.json_patch import copy_json
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.objects.fields.elements import shown
 from navarch.cluster.server.objects.fields.entries import Holder, Holders, Holding, encoded, held, holder
 from navarch.cluster.server.objects.fields.fitting import fits, misfits, said
@@ -15,7 +16,6 @@ from navarch.cluster.server.objects.fields.managers import NOBODYS, FieldChange,
 from navarch.cluster.server.objects.fields.merging import merged, with_named_members, without, without_nulls
 from navarch.cluster.server.objects.fields.reading import UnfitError, compare_maps, set_of
 from navarch.cluster.server.objects.fields.sets import Tree, covers, difference, has, intersection, paths, union
-from navarch.cluster.server.wire.go_text import go_quoted
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 

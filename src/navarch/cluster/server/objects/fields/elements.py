@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from navarch.api.integers import parse_int64
-from navarch.cluster.server.wire.go_text import go_number, go_quoted
+from navarch.api.strconv import go_quoted, parse_int64
+from navarch.cluster.server.wire.go_text import go_number
 
 _PLAIN = re.compile('[^\x00-\x1f"\\\\<>&\u2028\u2029]*').fullmatch
 _ESCAPES = {chr(code): f"\\u{code:04x}" for code in (*range(32), *map(ord, "<>&"), 0x2028, 0x2029)}

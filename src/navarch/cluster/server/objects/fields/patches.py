@@ -7,11 +7,12 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api import apply_json_patch, apply_merge_patch
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.objects.fields.arranging import StrategicError
 from navarch.cluster.server.objects.fields.strategic import strategic_merge
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.budget import bounded_json, current_budget
-from navarch.cluster.server.wire.go_text import go_kind, go_quoted, go_text
+from navarch.cluster.server.wire.go_text import go_kind, go_text
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request

@@ -15,7 +15,7 @@ from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.schema import cel
 
 if TYPE_CHECKING:
-    from navarch.schema.cel.library.authorization import Question
+    from navarch.schema.cel.library.authorization import CheckAttributes
 
 _OPTIONS: Final = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
@@ -93,27 +93,27 @@ def _authorizer(attributes: Attributes, authorizer: RbacAuthorizer) -> object:
     """Returns CEL's `authorizer`, for the user of the request or for a ServiceAccount that the expression names."""
     from navarch.schema.cel.library import authorization  # noqa: PLC0415 - most servers have no expressions
 
-    def ask(question: Question) -> authorization.Answer:
+    def ask(question: CheckAttributes) -> authorization.CheckResult:
         user = attributes.user if question.account is None else _service_account(*question.account)
         decision = authorizer.allows(user, _info(question))
-        return authorization.Answer(decision.allowed, decision.reason)
+        return authorization.CheckResult(decision.allowed, decision.reason)
 
     resource = attributes.resource
-    request = authorization.Question(
+    request = authorization.CheckAttributes(
         group=resource.group,
         resource=resource.plural,
         subresource=attributes.subresource,
         namespace=attributes.namespace,
         name=attributes.name,
     )
-    return authorization.Authorizer(ask, request)
+    return authorization.AuthorizerValue(ask, request)
 
 
 def _service_account(namespace: str, name: str) -> User:
     return User(service_account_name(namespace, name), groups=service_account_groups(namespace))
 
 
-def _info(question: Question) -> RequestInfo:
+def _info(question: CheckAttributes) -> RequestInfo:
     return RequestInfo(
         question.verb,
         question.path,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, Final
 
+from navarch.api.strconv import go_quoted
 from navarch.api.times import format_time
 from navarch.cluster.server.pipeline.authentication.tokens import Bound, ServiceAccountTokens
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import bad_request, conflict, invalid, not_found
 from navarch.errors import Cause
-from navarch.schema.values.violations import go_quoted
 
 _GROUP: Final = "authentication.k8s.io"
 _KIND: Final = "TokenRequest"

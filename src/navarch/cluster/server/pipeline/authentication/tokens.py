@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
 from navarch._base.clock import Clock
+from navarch.api.strconv import go_quoted
 from navarch.api.times import parse_time
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, SigningKey, decode_part
 from navarch.cluster.server.pipeline.authentication.users import (
@@ -21,7 +22,6 @@ from navarch.cluster.server.pipeline.authentication.users import (
     service_account_of,
 )
 from navarch.cluster.server.wire.request import Json, User
-from navarch.schema.values.violations import go_quoted
 
 ISSUER: Final = "https://kubernetes.default.svc"
 """The issuer and default audience of service account tokens."""

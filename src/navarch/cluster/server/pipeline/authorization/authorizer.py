@@ -7,13 +7,14 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from navarch.api.selectors import Fields, Operator
+from navarch.api.names import SelectorOperator
+from navarch.api.selectors import Fields
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.pipeline.authentication.users import MASTERS
 from navarch.cluster.server.pipeline.authorization.rbac import Grant, Granted, MissingRoleError, RbacPolicy, RbacRule
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.errors import InvalidValueError
-from navarch.schema.values.violations import go_quoted
 
 _NO_NAMES: Final = frozenset({"", ".", ".."})
 
@@ -38,7 +39,7 @@ def _selected_name(selector: str) -> str:
         requirements = Fields(selector).requirements
     except InvalidValueError:
         return ""
-    named = (each for each in requirements if each.path == "metadata.name" and each.operator is Operator.EQUALS)
+    named = (each for each in requirements if each.path == "metadata.name" and each.operator is SelectorOperator.EQUALS)
     name = next((each.value for each in named), "")
     return "" if name in _NO_NAMES or "/" in name or "%" in name else name
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.pipeline.authentication.users import MASTERS
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP, MissingRoleError, RbacRule
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
-from navarch.schema.values.violations import go_quoted
 
 _COMPARED_PER_NODE = 10
 """The number of rule comparisons that cost as much as a value of a body."""

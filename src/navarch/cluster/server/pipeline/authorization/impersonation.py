@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from navarch.api.names import DNS_SUBDOMAIN
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.pipeline.authentication.users import (
     ALL_UNAUTHENTICATED,
     ANONYMOUS,
@@ -29,7 +30,6 @@ from navarch.cluster.server.pipeline.authentication.users import (
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer, attributes_of, forbidden_error
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, User, request_info
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
-from navarch.schema.values.violations import go_quoted
 
 _PREFIX: Final = "impersonate-"
 _EXTRA: Final = "impersonate-extra-"

@@ -10,10 +10,10 @@ from typing import Any, Final, Self
 import msgspec
 
 from navarch.api.selectors import Labels
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.pipeline.authentication.users import service_account_name
 from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import InvalidValueError
-from navarch.schema.values.violations import go_quoted
 
 
 class RbacRule(msgspec.Struct, frozen=True):

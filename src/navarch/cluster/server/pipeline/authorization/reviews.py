@@ -9,8 +9,9 @@ from typing import Any, Final
 from navarch._base.clock import Clock
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.api.selectors import Fields, Labels
+from navarch.api.strconv import go_quoted
 from navarch.api.times import format_time
-from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError
 from navarch.cluster.server.pipeline.authentication.users import user_info
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
@@ -18,7 +19,6 @@ from navarch.cluster.server.pipeline.authorization.rbac import RbacRule
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import bad_request, invalid
 from navarch.errors import Cause, InvalidValueError
-from navarch.schema.values.violations import go_quoted
 
 _METADATA: Final = (
     "name",
@@ -214,7 +214,7 @@ REVIEWS: Final = {
 class Reviews:
     """Fills in the status of a review, as its creation answers it."""
 
-    def __init__(self, authorizer: RbacAuthorizer, authenticator: RequestAuthenticator, clock: Clock) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, authenticator: CredentialAuthenticator, clock: Clock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._clock = clock

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, node_host
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, not_found
-from navarch.schema.values.violations import go_quoted
 
 _PORTS: Final = {"http": 80, "https": 443}
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def condition_faults(conditions: Iterable[Json], path: str) -> Iterator[Cause]:
     """Checks the `matchConditions` of a webhook."""
     if given := [*conditions]:
-        from navarch.schema.cel.admission_types import REQUEST_VARIABLES  # noqa: PLC0415 - few have them
+        from navarch.schema.cel.schema_types import REQUEST_VARIABLES  # noqa: PLC0415 - few have them
 
         yield from _conditions(given, path, REQUEST_VARIABLES)
 
@@ -61,7 +61,7 @@ def _conditions(conditions: Iterable[Json], path: str, environment: Mapping[str,
 def _variables(spec: Json, *, builds: bool) -> tuple[Mapping[str, CelType], list[Cause]]:
     """Returns the environment of a policy's expressions, and the faults of its conditions and variables."""
     from navarch.schema import cel  # noqa: PLC0415 - few have policies
-    from navarch.schema.cel.admission_types import NAMESPACE, policy_environment, with_variables  # noqa: PLC0415
+    from navarch.schema.cel.schema_types import NAMESPACE, policy_environment, with_variables  # noqa: PLC0415
 
     environment = {**policy_environment(has_params=spec.get("paramKind") is not None), "namespaceObject": NAMESPACE}
     faults = [*_conditions(spec.get("matchConditions") or (), "spec.matchConditions", environment)]

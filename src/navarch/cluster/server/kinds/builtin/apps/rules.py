@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from navarch.api.integers import parse_int64
 from navarch.api.names import DNS_LABEL
+from navarch.api.strconv import parse_int64
 from navarch.cluster.server.kinds.builtin.apps.checks import (
     check_daemon_set,
     check_deployment,

@@ -7,9 +7,9 @@ import zoneinfo
 from collections.abc import Iterator
 from typing import Final
 
-from navarch.api.integers import parse_int64
+from navarch.api.cron import CRON_FIELDS, CRON_WORDS, EVERY, CronField
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
-from navarch.api.schedules import CRON_FIELDS, CRON_WORDS, EVERY, CronField
+from navarch.api.strconv import parse_int64
 from navarch.cluster.server.kinds.builtin.generic.checks import at_least_zero, choice, in_order, not_negative, selects
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults

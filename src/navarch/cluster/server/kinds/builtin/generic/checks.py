@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from navarch.api.integers import parse_int64
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
+from navarch.api.strconv import parse_int64
 from navarch.cluster.server.objects.metadata import key_faults
 from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json

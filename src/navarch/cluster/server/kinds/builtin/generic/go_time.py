@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.wire.times import readable_time
 
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
@@ -60,17 +60,16 @@ def _fault(text: str, layout: str, elements: tuple[tuple[str, re.Pattern[str]], 
     for element, pattern in elements:
         found = pattern.match(rest)
         if found is None:
-            return (
-                f"parsing time {_quoted(text)} as {_quoted(layout)}: cannot parse {_quoted(rest)} as {_quoted(element)}"
-            )
+            parsed = f"parsing time {go_quoted(text)} as {go_quoted(layout)}"
+            return f"{parsed}: cannot parse {go_quoted(rest)} as {go_quoted(element)}"
         said = _out_of_range(element, found.group())
         if said or (element == "02" and int(found.group()) > _DAYS[month - 1]):
-            return f"parsing time {_quoted(text)}: {said or 'day'} out of range"
+            return f"parsing time {go_quoted(text)}: {said or 'day'} out of range"
         month = int(found.group()) if element == "01" else month
         rest = rest[found.end() :]
     if rest:
-        return f"parsing time {_quoted(text)}: extra text: {_quoted(rest)}"
-    return "" if readable_time(text) is not None else f"parsing time {_quoted(text)}: day out of range"
+        return f"parsing time {go_quoted(text)}: extra text: {go_quoted(rest)}"
+    return "" if readable_time(text) is not None else f"parsing time {go_quoted(text)}: day out of range"
 
 
 def _out_of_range(element: str, digits: str) -> str:
@@ -78,7 +77,3 @@ def _out_of_range(element: str, digits: str) -> str:
         return ""
     unit, lowest, highest = _RANGES.get(element, _SECOND)
     return "" if lowest <= int(digits) <= highest else unit
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from navarch.api.quantity import Quantity
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.kinds.builtin.generic.checks import choice, exactly_one, label_name, named, unique
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, quoted, required, unsupported
+from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
 
@@ -77,7 +78,7 @@ def claim_warnings(value: Json, _: Json | None) -> list[str]:
     said = "fractional byte value {} is invalid, must be an integer"
     resources = value["spec"].get("resources") or {}
     return [
-        f"spec.resources.{kind}[storage]: {said.format(quoted(amount))}"
+        f"spec.resources.{kind}[storage]: {said.format(go_quoted(amount))}"
         for kind in ("requests", "limits")
         if (amount := (resources.get(kind) or {}).get("storage")) is not None and Quantity(amount).milli_value % 1000
     ]

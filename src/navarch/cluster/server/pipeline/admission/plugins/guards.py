@@ -6,13 +6,13 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.escalation import check_escalation
 from navarch.cluster.server.pipeline.authorization.rbac import RBAC_GROUP
 from navarch.cluster.server.wire.request import Json, RequestInfo
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden, not_found
-from navarch.schema.values.violations import go_quoted
 
 FindNamespace = Callable[[str], Awaitable[Json | None]]
 """The namespace of that name; None if there is none."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.wire.request import Json
-from navarch.schema.values.violations import go_quoted
 
 _FIELDS = ("initContainers", "containers", "ephemeralContainers")
 

@@ -33,8 +33,8 @@ from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, forbidden
 from navarch.errors import PatchError
 from navarch.schema import cel
-from navarch.schema.cel.admission_types import policy_environment, with_variables
 from navarch.schema.cel.containers import nodes_of
+from navarch.schema.cel.schema_types import policy_environment, with_variables
 from navarch.schema.cel.types import list_of, opaque
 
 _OBJECT: Final = opaque("Object")

@@ -18,7 +18,7 @@ from navarch.cluster.server.wire.budget import cel_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import InvalidValueError
 from navarch.schema import cel
-from navarch.schema.cel.admission_types import policy_environment, with_variables
+from navarch.schema.cel.schema_types import policy_environment, with_variables
 
 _LONGEST_MESSAGE: Final = 5 * 1024
 

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.wire.budget import bounded_json
 from navarch.cluster.server.wire.go_text import go_kind
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.webhook_client import WebhookCallError, WebhookResponse
-from navarch.schema.values.violations import go_quoted
 
 _API_VERSION: Final = "admission.k8s.io/v1"
 _TYPE_META: Final = (

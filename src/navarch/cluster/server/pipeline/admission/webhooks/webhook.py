@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from navarch.api import apply_json_patch
 from navarch.api.json_patch import same_json
+from navarch.api.strconv import go_quoted
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, review_of, variables_of
@@ -41,8 +42,7 @@ from navarch.cluster.server.wire.webhook_client import (
     target_of,
 )
 from navarch.errors import PatchError
-from navarch.schema.cel.admission_types import REQUEST_VARIABLES
-from navarch.schema.values.violations import go_quoted
+from navarch.schema.cel.schema_types import REQUEST_VARIABLES
 
 _SECONDS: Final = 10
 _HARMLESS: Final = frozenset({"None", "NoneOnDryRun"})
