@@ -19,7 +19,6 @@ from navarch._base.clock import SystemClock
 from navarch.client import Client, Options, connect, load
 from navarch.client.call import RetryPolicy
 from navarch.client.http import HttpTransport
-from navarch.client.retry import Retry
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
 from navarch.cluster.embedded.credentials import ClusterAuthority, X509KeyPair
 from navarch.cluster.embedded.etcd_process import find_etcd

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from cluster.storage.watching import failure, take
-from navarch._base.background import Background
+from navarch._base.tasks import TaskSet
 from navarch.cluster.storage import etcd_watch
 from navarch.cluster.storage.etcd_watch import SharedEtcdWatch
 from navarch.cluster.storage.memory import MemoryStorage
@@ -36,7 +36,7 @@ def source() -> Source:
 @pytest.fixture
 async def feed(source: Source) -> AsyncIterator[SharedEtcdWatch]:
     """From the first revision on."""
-    found, background = SharedEtcdWatch(source.opened, "/registry/", 1), Background()
+    found, background = SharedEtcdWatch(source.opened, "/registry/", 1), TaskSet()
     background.start(found.run(), "feed")
     yield found
     await background.stop()

@@ -10,6 +10,6 @@ if TYPE_CHECKING:
     from navarch.cluster.embedded.cluster import ADMIN, EmbeddedCluster
 else:
     # Commands import `cluster_folder` alone, which takes a tenth of the time of importing the server.
-    __getattr__ = names_of_parts(__name__, {"cluster": ("ADMIN", "EmbeddedCluster")})
+    __getattr__ = lazy_exports(__name__, {"cluster": ("ADMIN", "EmbeddedCluster")})
 
 __all__ = ["ADMIN", "EmbeddedCluster"]

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 from multidict import CIMultiDict
 
-from navarch._base.background import Background
 from navarch._base.clock import Clock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.server.wire.byte_pipe import BytePipe
 from navarch.cluster.server.wire.request import ApiRequest, Reply, Upgrade
@@ -39,7 +39,7 @@ class InProcessWebSocket:
     def __init__(self, upgrade: Upgrade) -> None:
         self.protocol = upgrade.protocol
         self._up, self._down = BytePipe(), BytePipe()
-        self._serving = Background()
+        self._serving = TaskSet()
         self._serving.start(self._serve(upgrade), f"WebSocket for {upgrade.protocol}")
 
     async def _serve(self, upgrade: Upgrade) -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from navarch._base.clock import Clock, SystemClock
+from navarch._base.tasks import TaskSet
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, SharedEtcdWatch, decoded, encoded
 from navarch.cluster.storage.protocol import (
     ChangedError,
@@ -81,7 +82,7 @@ class EtcdStorage:
         self._client = EtcdClient(options, clock=clock)
         self._leases = EventLeases(self._client.leases, clock)
         self._feed: SharedEtcdWatch | None = None
-        self._background = Background()
+        self._background = TaskSet()
         self._fault: str | None = None
 
     async def revision(self) -> int:

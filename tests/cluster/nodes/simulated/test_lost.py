@@ -36,7 +36,7 @@ async def until(here: World, seconds: float, count: int, away_from: str = "") ->
 async def test_pods_of_a_lost_node_are_replaced_elsewhere() -> None:
     """They are replaced after 40 seconds without a heartbeat and five minutes of toleration, as in Kubernetes."""
     async with world(3) as here:
-        plane = Background()
+        plane = TaskSet()
         plane.start(ControllerManager(here.client).run(), "control plane")
         try:
             template = PodTemplateSpec(

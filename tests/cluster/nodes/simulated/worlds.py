@@ -26,7 +26,7 @@ class World:
         self.cluster = cluster
         self.client: Client = cluster.client()
         self.clock = clock
-        self._background = Background()
+        self._background = TaskSet()
 
     async def start(self, nodes: int, lives: Sequence[Life] = ()) -> None:
         """Simulates so many nodes; returns when they have joined."""

@@ -8,7 +8,7 @@ from typing import cast
 
 from navarch._base.tasks import gather_all
 from navarch.api import Object, ObjectMeta
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.client.target import Readable
 from navarch.controller import Context
 from navarch.errors import ApiError, Forbidden, NavarchError

@@ -10,7 +10,7 @@ from functools import cmp_to_key
 from typing import Any
 
 from navarch.api import Object
-from navarch.api.integers import parse_int64
+from navarch.api.strconv import parse_int64
 from navarch.cache import Cached
 from navarch.k8s.core.v1 import Pod, PodCondition
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from navarch._base.gather import gather_all
+from navarch._base.tasks import gather_all
 from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.pod_creation import gathered, is_ending, part_of, slow_start_batches
 from navarch.cluster.controllers.workloads.pods import (
