@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, PodPolicy, Storage
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, MemberStorage, PodPolicy
 from measuring import Worker
 from navarch import Quantity
 from navarch.cluster.embedded.equipment import Equipment
@@ -19,7 +19,7 @@ from navarch.errors import EtcdError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from rig import programs
 
 __all__ = ["OPERATOR", "Etcds", "running"]
@@ -43,7 +43,7 @@ class Etcds:
         spec = EtcdClusterSpec(
             size=size,
             version=_VERSION,
-            storage=Storage(size=Quantity("1Gi")),
+            storage=MemberStorage(size=Quantity("1Gi")),
             pod=PodPolicy(security_context=PodSecurityContext()),
         )
         await self.cluster.apply(EtcdCluster(name=name, spec=spec))

@@ -10,9 +10,8 @@ from typing import Any
 
 import yaml
 
-from etcd_operator.operator import etcd_operator
-from etcd_operator.rights import SECRET_RIGHTS
-from etcd_operator.trust import SECRETS_ROLE
+from etcd_operator.operator import SECRET_RIGHTS, etcd_operator
+from etcd_operator.tls import SECRETS_ROLE
 from navarch.client.target import kind_of
 from navarch.operator import needed_by, roles_of
 from navarch.operator.roles import Permission

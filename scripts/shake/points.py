@@ -161,7 +161,7 @@ POINTS: Final = (
     Point("navarch.client.lines", "Lines", "next", late(_EVENTS, _line)),
     Point("navarch.client.call", "Caller", "call", late(_REQUESTS, _call)),
     Point("navarch.client.call", "Caller", "open", late(_REQUESTS, _open)),
-    Point("navarch.cluster.nodes.warden.warden", "Warden", "start", late(_STARTS, _start)),
-    Point("navarch.cluster.nodes.warden.warden", "WardenContainer", "wait", late(_STARTS, _call)),
+    Point("navarch.cluster.nodes.shim.runtime", "ShimRuntime", "start", late(_STARTS, _start)),
+    Point("navarch.cluster.nodes.shim.runtime", "ShimContainer", "wait", late(_STARTS, _call)),
     Point("navarch._base.clock", "ManualClock", "__init__", _calm, is_coroutine=False),
 )

@@ -1,4 +1,4 @@
-"""`navarch cluster`: clusters that outlive the command."""
+"""`navarch cluster` starts, stops and shows clusters that run in the background."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def port() -> Iterator[int]:
 
 
 async def test_cluster_goes_up_and_down(program: Program, port: int) -> None:
-    """It can be used through its kubeconfig, ends when told, and what it held is there when it goes up again."""
+    """A cluster works through its kubeconfig, stops on request, and has its objects after the next start."""
     went_up = program.run("cluster", "up", "--name", "dev", "--port", str(port))
     assert went_up.returncode == 0, went_up.stderr
     assert "cluster 'dev' is up at https://127.0.0.1:" in went_up.stderr
@@ -51,7 +51,9 @@ async def test_cluster_goes_up_and_down(program: Program, port: int) -> None:
 
 
 def test_clusters_are_side_by_side(program: Program) -> None:
-    """Each has its own address and folder; one that is killed counts as stopped, and its id is not taken for another."""
+    """Each has its own address and folder; a killed one counts as stopped, and its process id is not mistaken for
+    another.
+    """
     for name in ("a", "b"):
         assert program.run("cluster", "up", "--name", name).returncode == 0
     first, second = program.status()
@@ -63,13 +65,13 @@ def test_clusters_are_side_by_side(program: Program) -> None:
     assert "was not running, and is removed" in program.run("cluster", "down", "--name", "a", "--delete").stderr
     again = program.run("cluster", "up", "--name", "b", "--nodes", "3", "--store", "memory", "--port", "1")
     assert "already up" in again.stderr
-    assert "it keeps the number of its nodes, 1, until it is stopped and started again" in again.stderr
-    assert "it keeps its port until it is stopped and started again" in again.stderr
-    assert "it keeps its objects in 'file' until it is removed" in again.stderr.replace("\n", " ")
+    assert "the running cluster keeps its number of nodes, 1, until it is stopped and started again" in again.stderr
+    assert "the running cluster keeps its port until it is stopped and started again" in again.stderr
+    assert "the running cluster keeps its objects in 'file' until it is deleted" in again.stderr.replace("\n", " ")
 
 
 def test_cluster_can_be_removed(program: Program) -> None:
-    """Its folder goes with it; then there is no such cluster."""
+    """Its folder is removed, and the cluster is no longer known."""
     program.run("cluster", "up")
     assert "is down and removed" in program.run("cluster", "down", "--delete").stderr
     assert not list(program.root.iterdir())
@@ -81,14 +83,14 @@ def test_cluster_can_be_removed(program: Program) -> None:
     [
         (
             ("cluster", "down", "--name", "nope"),
-            "there is no cluster 'nope'; there are: none; `navarch cluster up --name nope` makes it",
+            "there is no cluster 'nope'; there are: none; `navarch cluster up --name nope` creates it",
         ),
         (("cluster", "kubeconfig", "--name", "nope"), "there is no cluster 'nope'"),
         (("cluster", "up", "--name", "NOT_A_NAME"), "expected the name of a cluster like 'dev' or 'test-1'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(program: Program, arguments: tuple[str, ...], said: str) -> None:
-    """Without a traceback, and with the exit code 1."""
+    """Errors come without a traceback, with exit code 1."""
     result = program.run(*arguments)
     assert result.returncode == 1
     assert said in result.stderr.replace("\n", "")
@@ -96,7 +98,7 @@ def test_what_is_wrong_is_said_in_a_sentence(program: Program, arguments: tuple[
 
 
 def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
-    """The reason is in the error, and nothing runs."""
+    """The error has the reason, and no process is left."""
     (program.root / "dev").mkdir(parents=True)
     for name in ("ca.pem", "ca-key.pem"):
         (program.root / "dev" / name).write_text("rubbish")
@@ -108,7 +110,7 @@ def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
 
 
 def test_cluster_that_was_made_without_nodes_goes_on_without(program: Program) -> None:
-    """It cannot have any, since its services have addresses that are not this machine's; asking for some harms nothing."""
+    """Its services have no addresses of this machine, so nodes are refused; the request changes nothing."""
     program.run("cluster", "up", "--name", "dev", "--nodes", "0")
     program.run("cluster", "down", "--name", "dev")
     refused = program.run("cluster", "up", "--name", "dev", "--nodes", "1")
@@ -118,7 +120,7 @@ def test_cluster_that_was_made_without_nodes_goes_on_without(program: Program) -
 
 
 def test_kubeconfig_is_merged_into_ones_own(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is printed has both, and the cluster's context is the current one; no file changes."""
+    """The output has both, with the cluster's context as the current one; no file changes."""
     own = tmp_path / "own"
     own.write_text("clusters: [{name: mine, cluster: {server: 'https://example.com'}}]\ncurrent-context: mine\n")
     program.run("cluster", "up", "--name", "dev")
@@ -130,7 +132,7 @@ def test_kubeconfig_is_merged_into_ones_own(program: Program, tmp_path: Path, mo
 
 
 def test_cluster_lets_nobody_in_without_a_credential(program: Program) -> None:
-    """Nobody else reads its folder and keys; who comes without one sees only what Kubernetes shows to all."""
+    """Other users cannot read its folder and keys; anonymous requests see what Kubernetes shows to all."""
     program.run("cluster", "up", "--name", "dev")
     folder = program.root / "dev"
     for path in (folder, *(folder / name for name in ("kubeconfig", "key.pem", "ca-key.pem", "process.json"))):
@@ -143,7 +145,7 @@ def test_cluster_lets_nobody_in_without_a_credential(program: Program) -> None:
 
 
 def test_process_is_not_mistaken_for_a_later_one(tmp_path: Path) -> None:
-    """Of the same number, but started at another time, or after another boot."""
+    """A process with the same id that was started at another time, or after another boot, is not taken for the cluster."""
     own = Identity.of(os.getpid())
     assert own is not None
     folder = ClusterFolder(tmp_path, "dev")
@@ -156,7 +158,7 @@ def test_process_is_not_mistaken_for_a_later_one(tmp_path: Path) -> None:
 
 
 def test_program_without_its_extra_says_what_to_install() -> None:
-    """In a sentence."""
+    """The error names the extra in a sentence."""
     code = "import sys; sys.modules['typer'] = None; from navarch.cli import main; main()"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""`navarch cluster image`: names for programs."""
+"""`navarch cluster image` registers programs as images."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def images_of(program: Program) -> dict[str, dict[str, Any]]:
 
 
 def test_images_are_added_listed_and_removed(made: Program) -> None:
-    """With the machine's own; the program is kept with its whole path, and what comes after it as it is."""
+    """Added images are listed beside the machine's, with the absolute path of the program and its arguments."""
     added = made.run("cluster", "image", "add", "team/app:v1.2", "--name", "dev", "--", "sh", "-c", "echo $(POD_IP)")
     assert added.returncode == 0, added.stderr
     found = images_of(made)
@@ -43,13 +43,13 @@ def test_images_are_added_listed_and_removed(made: Program) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "app", "--", "no-such-program"), "expected a program that can be run, got 'no-such-program'"),
-        (("add", "app", "--env", "X", "--", "sh"), "expected a variable as NAME=VALUE, got 'X'"),
+        (("add", "app", "--", "no-such-program"), "expected an executable program, got 'no-such-program'"),
+        (("add", "app", "--env", "X", "--", "sh"), "expected an environment variable as NAME=VALUE, got 'X'"),
         (("remove", "app"), "expected an image that was added, got 'app'; added were: none"),
     ],
 )
 def test_what_is_no_image_is_refused(made: Program, arguments: tuple[str, ...], said: str) -> None:
-    """In a sentence, with the exit code 1."""
+    """Errors are one sentence, with exit code 1."""
     verb, *rest = arguments
     result = made.run("cluster", "image", verb, "--name", "dev", *rest)
     assert result.returncode == 1
@@ -58,7 +58,7 @@ def test_what_is_no_image_is_refused(made: Program, arguments: tuple[str, ...], 
 
 
 async def test_a_running_cluster_knows_a_new_image_at_once(program: Program) -> None:
-    """A container that was refused before starts, with the image's arguments and variables and then its own."""
+    """A refused container starts, with the image's arguments and variables before its own."""
     program.run("cluster", "up", "--name", "dev")
     script = "import os, sys; print(sys.argv[1:], os.environ['COLOUR'], file=open('/dev/termination-log', 'w'))"
     command = ("--env", "COLOUR=red", "--", sys.executable, "-c", script, "$(POD_NAME)")

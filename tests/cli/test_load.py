@@ -1,4 +1,4 @@
-"""`navarch cluster load`: manifests of all kinds, in an order that works."""
+"""`navarch cluster load` applies manifests of all kinds in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 
 from cli.programs import Program
 from navarch.api import Dynamic
-from navarch.cli.loading import load
-from navarch.cli.manifests import Document, documents
+from navarch.cli.manifest_loader import load
+from navarch.cli.manifests import ManifestDocument, documents
 from navarch.client import Client, MergePatch, Request, Response, Transport
 from navarch.errors import ConfigError
 from navarch.k8s.core.v1 import Pod
@@ -64,7 +64,7 @@ async def results(cluster: Cluster, *paths: str) -> dict[str, str]:
 
 
 async def test_what_others_need_comes_first(cluster: Cluster, written: Callable[..., str]) -> None:
-    """Namespaces, CRDs until they are served, then the rest; what is there already is told apart."""
+    """Namespaces come first, then CRDs until they are served, then the rest; existing objects are reported as such."""
     file = written(MIXED)
     created = await results(cluster, file)
     assert list(created) == [
@@ -99,7 +99,7 @@ class Accompanied:
 
 
 async def test_what_controllers_write_meanwhile_is_no_change(cluster: Cluster, written: Callable[..., str]) -> None:
-    """What is told apart is what was asked for."""
+    """Only changes of the requested fields count as a change."""
     file = written(MIXED)
     await results(cluster, file)
     client = cluster.client.through(lambda inner: Accompanied(inner, cluster.client))
@@ -109,7 +109,7 @@ async def test_what_controllers_write_meanwhile_is_no_change(cluster: Cluster, w
 
 
 async def test_one_that_fails_does_not_hold_up_the_others(cluster: Cluster, written: Callable[..., str]) -> None:
-    """Each says what is wrong with it, and where it begins."""
+    """Each failed document has its error and its line; the others are applied."""
     file = written(
         "kind: ConfigMap\napiVersion: v1\nmetadata: {name: good}\n"
         "---\n\n# the next one is misspelt\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndatta: {}\n"
@@ -127,7 +127,7 @@ async def test_one_that_fails_does_not_hold_up_the_others(cluster: Cluster, writ
     assert "generateName" in done[2].error
 
 
-def faults(found: list[Document]) -> Iterator[tuple[int, str]]:
+def faults(found: list[ManifestDocument]) -> Iterator[tuple[int, str]]:
     for document in found:
         if document.object is None:
             yield document.line, document.fault
@@ -148,7 +148,7 @@ def faults(found: list[Document]) -> Iterator[tuple[int, str]]:
 def test_what_is_no_manifest_is_said_with_its_line(
     written: Callable[..., str], text: str, line: int, said: str
 ) -> None:
-    """What cannot be read is a document with a fault, not the end of everything."""
+    """A document that cannot be parsed has a fault; the others are read."""
     found = dict(faults(documents([written(text)])))
     assert said in found[line]
 
@@ -156,7 +156,7 @@ def test_what_is_no_manifest_is_said_with_its_line(
 def test_documents_are_found_in_files_folders_and_the_standard_input(
     written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """YAML of many documents, JSON one after the other, lists; in folders, whatever looks like a manifest."""
+    """YAML streams, JSON sequences and Lists are read from files, folders and standard input."""
     one, two = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in ("one", "two"))
     written(json.dumps(one) + "\n" + json.dumps(two, indent=2), "deep/b.json")
     written(json.dumps({"apiVersion": "v1", "kind": "List", "items": [one, two]}), "a.yml")
@@ -173,21 +173,21 @@ def test_documents_are_found_in_files_folders_and_the_standard_input(
     ]
 
 
-def name_of(document: Document) -> str:
+def name_of(document: ManifestDocument) -> str:
     assert isinstance(document.object, Dynamic)
     return document.object.name
 
 
 @pytest.mark.parametrize("path", ["nowhere.yaml", "."])
 def test_a_path_that_leads_to_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
-    """A file that is not there, or a folder without manifests."""
+    """A missing file and a folder without manifests are errors."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError, match=r"cannot be read|without any file"):
+    with pytest.raises(ConfigError, match=r"cannot read|without any file"):
         documents([path])
 
 
 def test_load_prints_what_became_of_each(program: Program, written: Callable[..., str]) -> None:
-    """A table, or JSON; 1 if something failed, with the file and the line."""
+    """The command prints a table or JSON; the exit code is 1 if a document failed, with its file and line."""
     program.run("cluster", "up", "--name", "dev", "--nodes", "0")
     file = written(MIXED)
     shown = program.run("cluster", "load", "--name", "dev", file)
@@ -198,5 +198,8 @@ def test_load_prints_what_became_of_each(program: Program, written: Callable[...
     failed = program.run("cluster", "load", "--name", "dev", written("kind: X\napiVersion: v1\nmetadata: {name: x}\n"))
     assert failed.returncode == 1
     assert f"{file}:1: expected v1 to serve X" in failed.stderr
-    assert "error: 1 of 1 documents could not be applied" in failed.stderr
-    assert f"there is nothing in {file}" in program.run("cluster", "load", "--name", "dev", written("# later\n")).stdout
+    assert "error: 1 of 1 documents were not applied" in failed.stderr
+    assert (
+        f"there are no objects in {file}"
+        in program.run("cluster", "load", "--name", "dev", written("# later\n")).stdout
+    )

@@ -1,4 +1,4 @@
-"""`navarch cluster node`: nodes that are listed, switched and emptied."""
+"""`navarch cluster node` lists, switches and drains nodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pytest
 from cli.programs import Program
 from navarch._base.clock import ManualClock
 from navarch.api import Dynamic
-from navarch.cli.draining import Drain, Drained, DrainOptions
-from navarch.cli.joining import joined
+from navarch.cli.drain import Drain, Drained, DrainOptions
+from navarch.cli.nodes import wait_until_ready
 from navarch.client import Client, connect
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.state import ClusterFolder
@@ -22,7 +22,7 @@ from navarch.errors import ConfigError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.testing import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 SECONDS = 60.0
 
@@ -78,7 +78,7 @@ async def drain(client: Client, node: str, **options: Any) -> Drained:
 
 
 async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster) -> None:
-    """The node takes no more pods, and those of a Deployment are on another one afterwards."""
+    """The node is cordoned, and the pods of a Deployment are on another node afterwards."""
     await cluster.client.apply(workload("DaemonSet", "everywhere"))
     await cluster.client.apply(workload("Deployment", "web", replicas=2))
     before = await ready_pods(cluster, "web", 2)
@@ -88,14 +88,14 @@ async def test_drain_moves_pods_and_leaves_those_of_daemon_sets(cluster: Cluster
     result = await Drain(cluster.client, node, DrainOptions(), said.append).run()
     assert set(result.evicted) == {f"default/{pod.name}" for pod in before if pod.spec.node_name == node}
     assert set(result.ignored) == {f"default/{pod.name}" for pod in daemons if pod.spec.node_name == node}
-    assert said[0] == f"node {node!r} takes no more pods"
+    assert said[0] == f"node {node!r} is cordoned"
     after = await ready_pods(cluster, "web", 2)
     assert node not in {pod.spec.node_name for pod in after}
     assert (await cluster.get(Node, node)).spec.unschedulable
 
 
 async def test_drain_respects_budgets(cluster: Cluster) -> None:
-    """Who may not go yet is asked again, until somebody else is ready; with no time left it is said who stayed, and why."""
+    """A refused eviction is retried until another pod is ready; a time-out names the pods that are left, and why."""
     await cluster.client.apply(workload("Deployment", "web", replicas=1))
     await cluster.client.apply(budget("web", 1))
     (pod,) = await ready_pods(cluster, "web", 1)
@@ -104,7 +104,7 @@ async def test_drain_respects_budgets(cluster: Cluster) -> None:
     clock = ManualClock()
     by_hand = Client(cluster.client._caller.transport, cluster.client.options, clock=clock)
     async with asyncio.timeout(SECONDS), asyncio.TaskGroup() as group:
-        group.create_task(_stays(by_hand, node, rf"within 2 s, got left over: default/{pod.name}: .*budget"))
+        group.create_task(_stays(by_hand, node, rf"within 2 s, got pods that are left: default/{pod.name}: .*budget"))
         await clock.until_sleeping(2)  # the whole drain, and the pause after the first refusal
         await clock.advance(2)
     async with asyncio.TaskGroup() as group:
@@ -129,7 +129,7 @@ async def _until_counted(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("fields", "said", "allowed"),
     [
-        ({}, "nothing would make these pods again: default/single", {"force": True}),
+        ({}, "no controller recreates these pods: default/single", {"force": True}),
         (
             {"volumes": [{"name": "data", "emptyDir": {}}]},
             "emptyDir volumes would be lost: default/single",
@@ -141,7 +141,7 @@ async def _until_counted(cluster: Cluster) -> None:
 async def test_drain_loses_nothing_unless_it_is_told_to(
     cluster: Cluster, fields: dict[str, Any], said: str, allowed: dict[str, bool]
 ) -> None:
-    """What would be lost is named, with the option that allows it; nothing is evicted before."""
+    """The error names what would be lost and the option that allows it; nothing is evicted before."""
     await cluster.client.create(
         Dynamic(apiVersion="v1", kind="Pod", metadata={"name": "single"}, spec=pod_spec(nodeName="node-1", **fields))
     )
@@ -179,16 +179,16 @@ async def test_nodes_are_listed_switched_and_emptied(program: Program) -> None:
 
 
 async def test_a_node_that_is_off_runs_nothing(program: Program) -> None:
-    """Its processes end at once, and are back with it."""
+    """Its processes end at once, and are back after it is switched on."""
     program.run("cluster", "up", "--name", "dev")
     async with connect(program.kubeconfig()) as client:
-        wardens = _children(program)
-        assert len(wardens) == 1
+        shims = _children(program)
+        assert len(shims) == 1
         program.run("cluster", "node", "stop", "node-1", "--name", "dev")
-        await _until(client, lambda: not _children(program), "the warden of node-1 to end")
+        await _until(client, lambda: not _children(program), "the shim of node-1 to end")
         program.run("cluster", "node", "start", "node-1", "--name", "dev")
-        await _until(client, lambda: len(_children(program)) == 1, "a warden of node-1")
-        assert _children(program) != wardens
+        await _until(client, lambda: len(_children(program)) == 1, "a shim of node-1")
+        assert _children(program) != shims
 
 
 async def _until(client: Client, holds: Callable[[], bool], what: str) -> None:
@@ -213,7 +213,7 @@ def _children(program: Program) -> list[int]:
     ],
 )
 def test_what_is_wrong_with_a_node_is_said(program: Program, arguments: tuple[str, ...], said: str) -> None:
-    """In a sentence, with the exit code 1."""
+    """Errors are one sentence, with exit code 1."""
     program.run("cluster", "up", "--name", "dev")
     result = program.run("cluster", *arguments)
     assert result.returncode == 1
@@ -222,7 +222,7 @@ def test_what_is_wrong_with_a_node_is_said(program: Program, arguments: tuple[st
 
 
 def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -> None:
-    """It is said how to start it."""
+    """The error has the command that starts the cluster."""
     program.run("cluster", "up", "--name", "dev", "--nodes", "0")
     program.run("cluster", "down", "--name", "dev")
     result = program.run("cluster", "node", "list", "--name", "dev")
@@ -230,12 +230,12 @@ def test_nodes_of_a_cluster_that_is_down_cannot_be_asked_for(program: Program) -
 
 
 async def test_nodes_that_do_not_join_are_not_awaited_for_ever(cluster: Cluster, tmp_path: Path) -> None:
-    """It is said how many have joined, and where to look; what they said before the start does not count."""
+    """The error has the number of ready nodes and the log file; heartbeats before the start do not count."""
     folder = ClusterFolder(tmp_path, "dev")
     folder.make()
     folder.choose(None, 3)
-    with pytest.raises(ConfigError, match=rf"of its 3 nodes 2 are ready after 0\.2 s; {folder.log} may say why"):
-        await joined(cluster.client, folder, None, 0.2)
+    with pytest.raises(ConfigError, match=rf"2 of its 3 nodes are ready after 0\.2 s; see {folder.log} for the reason"):
+        await wait_until_ready(cluster.client, folder, None, 0.2)
     later = cluster.client.clock.now() + timedelta(minutes=1)
-    with pytest.raises(ConfigError, match=r"of its 3 nodes 0 are ready"):
-        await joined(cluster.client, folder, later, 0.2)
+    with pytest.raises(ConfigError, match=r"0 of its 3 nodes are ready"):
+        await wait_until_ready(cluster.client, folder, later, 0.2)

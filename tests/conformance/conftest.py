@@ -23,8 +23,7 @@ from navarch.cluster.storage import Storage
 from navarch.cluster.storage.etcd import EtcdStorage
 from navarch.cluster.storage.file import FileStorage
 from navarch.etcd import EtcdOptions
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import in_process, over_https
+from navarch.testing.cluster import Cluster, in_process, over_https
 from rig.tools import old_etcd
 
 _RIG = frozenset({"rig_cluster", "rig_cluster_with_node"})

@@ -44,7 +44,7 @@ async def test_website_of_the_page_answers(cluster: Cluster, website_operator: M
     kind = website_operator.Website
     async with cluster.run(website_operator.operator):
         await cluster.apply(from_builtins(kind, manifest))
-        home = await cluster.eventually(lambda: cluster.get(kind, "home"), lambda it: it.status.is_true("Ready"))
+        home = await cluster.until(kind, "home", lambda it: it.status.is_true("Ready"))
         page = await cluster.eventually(lambda: asyncio.to_thread(_got, home.status.url), lambda it: it is not None)
         assert page == manifest["spec"]["html"]
         await cluster.delete(kind, "home")

@@ -46,7 +46,7 @@ async def test_what_kopf_left_is_taken_off(cluster: Cluster, page: ModuleType) -
 async def _has_secret(cluster: Cluster, page: ModuleType, secret: str) -> None:
     """Returns when the site has the secret that its certificate names by now."""
     await cluster.client.apply(_certificate("shop", secret), namespace="default")
-    await cluster.eventually(lambda: cluster.get(page.Site, "shop"), lambda it: it.status.secret == secret)
+    await cluster.until(page.Site, "shop", lambda it: it.status.secret == secret)
 
 
 def _definition(kind: Kind) -> dict[str, Any]:

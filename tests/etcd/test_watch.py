@@ -13,9 +13,9 @@ from navarch.errors import EtcdCompactedError
 from navarch.etcd import (
     DeleteRequest,
     EtcdClient,
+    EtcdEvent,
     EtcdOptions,
     PutRequest,
-    WatchEvent,
     WatchRequest,
     WatchResponse,
     prefix_end,
@@ -39,8 +39,8 @@ async def standing(answers: AsyncIterator[WatchResponse]) -> None:
         assert (await anext(answers)).created
 
 
-async def take(answers: AsyncIterator[WatchResponse], count: int) -> list[WatchEvent]:
-    events: list[WatchEvent] = []
+async def take(answers: AsyncIterator[WatchResponse], count: int) -> list[EtcdEvent]:
+    events: list[EtcdEvent] = []
     async with asyncio.timeout(SECONDS):
         while len(events) < count:
             events.extend((await anext(answers)).events)

@@ -1,4 +1,4 @@
-"""Structured logs."""
+"""Structured logs have their fields, form and level."""
 
 import asyncio
 import io
@@ -26,7 +26,7 @@ def line(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
 
 
 def test_record_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """With time, level, logger, event and fields, in that order, where stderr is no terminal."""
+    """Where stderr is no terminal, a line has time, level, logger, event and fields, in that order."""
     setup()
     logger("app").info("scaled up", replicas=3)
     written = line(capsys)
@@ -35,7 +35,7 @@ def test_record_is_a_line_of_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_time_is_rfc_3339_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
-    """With milliseconds."""
+    """The time has milliseconds."""
     setup()
     record = logging.LogRecord("app", logging.INFO, "", 1, "hello", None, None)
     record.created = 1893456000.25
@@ -44,7 +44,7 @@ def test_time_is_rfc_3339_in_utc(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_bound_fields_are_on_every_record(capsys: pytest.CaptureFixture[str]) -> None:
-    """The newest value of a field counts; the log that was bound from is unchanged."""
+    """The newest value of a field counts; the parent log is unchanged."""
     setup()
     outer = logger("app").bind(controller="memcached", reason="start")
     inner = outer.bind(object="Memcached default/cache", reason="changed")
@@ -59,7 +59,7 @@ def test_bound_fields_are_on_every_record(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_exception_is_one_field_with_its_traceback(capsys: pytest.CaptureFixture[str]) -> None:
-    """Causes included; the line stays one line."""
+    """The traceback includes causes; the record stays one line."""
     setup()
     try:
         raise ValueError("inner")
@@ -72,7 +72,7 @@ def test_exception_is_one_field_with_its_traceback(capsys: pytest.CaptureFixture
 
 
 def test_records_of_other_libraries_have_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
-    """With their arguments filled in."""
+    """Their messages have the arguments filled in."""
     setup()
     logging.getLogger("navarch.client").warning("API server: %s", "deprecated")
     written = line(capsys)
@@ -80,7 +80,7 @@ def test_records_of_other_libraries_have_the_same_form(capsys: pytest.CaptureFix
 
 
 def test_records_of_other_libraries_carry_surrounding_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    """Only inside; a record's own fields win."""
+    """Fields apply inside the block alone; a record's own fields win."""
     setup()
     with within(logger("app").bind(object="Memcached default/cache", reason="changed")):
         logging.getLogger("navarch.client").warning("slow")
@@ -93,7 +93,7 @@ def test_records_of_other_libraries_carry_surrounding_fields(capsys: pytest.Capt
 
 
 async def test_surrounding_fields_belong_to_one_task(capsys: pytest.CaptureFixture[str]) -> None:
-    """Reconciles that go on at the same time do not mix."""
+    """Concurrent reconciles do not mix their fields."""
     setup()
     meet = asyncio.Barrier(2)
 
@@ -109,7 +109,7 @@ async def test_surrounding_fields_belong_to_one_task(capsys: pytest.CaptureFixtu
 
 
 def test_level_decides_what_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    """INFO by default."""
+    """The default level is INFO."""
     setup()
     logger("app").debug("hidden")
     setup(level="debug")
@@ -118,7 +118,7 @@ def test_level_decides_what_is_written(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_second_setup_replaces_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    """And leaves handlers of others alone."""
+    """Handlers of others stay."""
     others = logging.NullHandler()
     logging.getLogger().addHandler(others)
     setup()
@@ -137,7 +137,7 @@ class Unspeakable:
 
 
 def test_values_become_text_only_when_written(capsys: pytest.CaptureFixture[str]) -> None:
-    """A value without text is no reason to lose the record."""
+    """A value whose text fails does not lose the record."""
     setup()
     Unspeakable.asked = 0
     log = logger("app").bind(object=Unspeakable())
@@ -162,7 +162,7 @@ def test_values_become_text_only_when_written(capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_any_value_can_be_written(value: object, shown: object, capsys: pytest.CaptureFixture[str]) -> None:
-    """As JSON where it is plain data, as text elsewhere."""
+    """Plain data is JSON, other values are text."""
     setup()
     logger("app").info("here", value=value)
     assert line(capsys)["value"] == shown
@@ -180,7 +180,7 @@ def test_any_value_can_be_written(value: object, shown: object, capsys: pytest.C
     ],
 )
 def test_secrets_are_not_written(value: object, form: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither bytes nor what the objects themselves mask."""
+    """Neither bytes nor masked fields of objects are written."""
     setup(form)
     logger("app").info("read", value=value)
     written = capsys.readouterr().err
@@ -190,7 +190,7 @@ def test_secrets_are_not_written(value: object, form: Any, capsys: pytest.Captur
 
 
 def test_field_with_a_name_of_ours_is_kept_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    """It must not hide the time or the level of the record."""
+    """A field cannot hide the time or the level of the record."""
     setup()
     logger("app").info("read", level=9, event="added")
     written = line(capsys)
@@ -198,13 +198,13 @@ def test_field_with_a_name_of_ours_is_kept_apart(capsys: pytest.CaptureFixture[s
 
 
 def test_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readable at a glance; text that could rewrite the screen is quoted, one that has spaces too."""
+    """Text with control characters or spaces is quoted."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[33mWARNING" in on_terminal(monkeypatch)
 
 
 def test_no_color_is_respected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """See no-color.org. The line itself is the same."""
+    """NO_COLOR removes colours and nothing else (no-color.org)."""
     monkeypatch.setenv("NO_COLOR", "1")
     written = on_terminal(monkeypatch)
     assert re.fullmatch(
@@ -227,7 +227,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_console_shows_the_traceback_below(capsys: pytest.CaptureFixture[str]) -> None:
-    """As Python does."""
+    """The traceback follows the line, as in Python."""
     setup("console")
     try:
         raise KeyError("spec")
@@ -241,25 +241,25 @@ def test_console_shows_the_traceback_below(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize(("form", "level"), [("xml", "INFO"), ("json", "LOUD")])
 def test_unknown_format_or_level_is_refused(form: Any, level: str) -> None:
-    """With those that there are."""
+    """The error lists the known ones."""
     with pytest.raises(InvalidValueError, match=r"expected a log (format|level) \("):
         setup(form, level)
 
 
 def test_record_knows_who_wrote_it(caplog: pytest.LogCaptureFixture) -> None:
-    """So that handlers of others show the right line."""
+    """Handlers of others show the caller's line."""
     logger("app").warning("here")
     assert caplog.records[0].funcName == "test_record_knows_who_wrote_it"
 
 
 def test_fields_are_those_that_were_given() -> None:
-    """Not their texts."""
+    """`record.fields` has the values, not their texts."""
     log: Log = logger("app").bind(a=[1])
     assert log.bind(b=2).fields == {"a": [1], "b": 2}
 
 
 def test_handlers_of_others_show_the_fields_too(caplog: pytest.LogCaptureFixture) -> None:
-    """What a line says of itself comes first; what groups records by their template finds the event alone."""
+    """The message has the record's own fields first; its template is the event alone."""
     log = logger("app").bind(controller="memcached", reason="it came")
     log.warning("100% failed", why="no such file", reason="retry", token=b"secret")
     (record,) = caplog.records
@@ -268,7 +268,7 @@ def test_handlers_of_others_show_the_fields_too(caplog: pytest.LogCaptureFixture
 
 
 def test_cause_of_a_failure_comes_before_the_other_fields(capsys: pytest.CaptureFixture[str]) -> None:
-    """Whoever reads a line from the left meets it first."""
+    """The field `why` is the first one of a line."""
     setup("json")
     logger("test").bind(controller="a", reason="b").error("failed", place="c", why="no disk")
     (line,) = capsys.readouterr().err.splitlines()

@@ -1,4 +1,4 @@
-"""What is counted, and how it is shown."""
+"""Metrics count correctly, and are exposed in Prometheus' format."""
 
 import gc
 import random
@@ -15,23 +15,23 @@ from navarch._base.clock import ManualClock
 from navarch.observe.families import Histogram
 from navarch.observe.metrics import (
     CacheMetrics,
+    CacheSize,
     ControllerMetrics,
-    Kept,
     LeaderMetrics,
     LoopMetrics,
     Metrics,
+    MetricSource,
     Outcome,
-    Part,
     QueueMetrics,
     RequestMetrics,
-    Watched,
+    WatchStatus,
 )
 from navarch.queue import WorkQueue
 
 Samples = dict[tuple[str, tuple[str, ...]], float]
 
 
-def shown(*parts: Part) -> Samples:
+def shown(*parts: MetricSource) -> Samples:
     """What a scrape finds: (name, label values in the order of their names) to value."""
     metrics = Metrics()
     for part in parts:
@@ -77,7 +77,7 @@ def test_outcome_is_counted_as_controller_runtime_does(outcome: Outcome, result:
 
 
 def test_workers_are_shown_as_they_are_now() -> None:
-    """How many there may be, and how many are busy."""
+    """The maximum and the busy workers are exposed."""
     metrics = ControllerMetrics("memcached", workers=4)
     for _ in range(3):
         metrics.started()
@@ -118,7 +118,7 @@ class Queue:
 
 
 def test_queue_is_asked_when_somebody_looks() -> None:
-    """Depth and unfinished work are those of that moment."""
+    """Depth and unfinished work are those at the scrape."""
     queue = Queue(3, [1.0, 2.5])
     metrics = QueueMetrics("memcached")
     metrics.source = queue
@@ -133,7 +133,7 @@ def test_queue_is_asked_when_somebody_looks() -> None:
 
 
 def test_queue_counts_what_goes_through_it() -> None:
-    """Adds, retries, waiting and work."""
+    """Adds, retries, waiting and working times are counted."""
     metrics = QueueMetrics("memcached")
     metrics.added()
     metrics.added()
@@ -149,9 +149,9 @@ def test_queue_counts_what_goes_through_it() -> None:
 
 
 def test_watches_are_those_of_this_moment() -> None:
-    """One that has gone is shown no longer."""
-    watches = [Watched("pods", "", "watching", 1.0), Watched("deployments.apps", "in a", "listing", 70.0)]
-    kept = [Kept("pods", "", 10, 2000)]
+    """A stopped watch is no longer exposed."""
+    watches = [WatchStatus("pods", "", "watching", 1.0), WatchStatus("deployments.apps", "in a", "listing", 70.0)]
+    kept = [CacheSize("pods", "", 10, 2000)]
     metrics = CacheMetrics(lambda: watches, lambda: kept)
     found = shown(metrics)
     assert found["navarch_watch_state", ("pods", "", "watching")] == 1
@@ -165,7 +165,7 @@ def test_watches_are_those_of_this_moment() -> None:
 
 
 def test_requests_are_counted_by_their_answer() -> None:
-    """One without an answer is <error>, as in client-go."""
+    """A request without an answer has the code <error>, as in client-go."""
     metrics = RequestMetrics("10.0.0.1:443")
     metrics.answered("GET", 200)
     metrics.answered("GET", 200)
@@ -176,14 +176,14 @@ def test_requests_are_counted_by_their_answer() -> None:
 
 
 def test_leader_is_shown() -> None:
-    """1 while leading."""
+    """The gauge is 1 while the process leads."""
     for leading in (False, True):
         found = shown(LeaderMetrics("memcached-operator", lambda: leading))  # noqa: B023 - asked at once
         assert found["leader_election_master_status", ("memcached-operator",)] == leading
 
 
 def test_loop_lag_is_a_distribution() -> None:
-    """So that a rare hiccup is seen."""
+    """A histogram shows rare lags."""
     metrics = LoopMetrics()
     metrics.turned(0.002)
     metrics.turned(3.0)
@@ -193,13 +193,13 @@ def test_loop_lag_is_a_distribution() -> None:
 
 
 def test_parts_of_one_name_are_shown_as_one() -> None:
-    """Prometheus refuses a series that comes twice. Counts are added, of ages the greatest counts."""
+    """Samples of the same series are joined: counters are added, and the largest age counts."""
     one, other = ControllerMetrics("memcached", 2), ControllerMetrics("memcached", 3)
     for part, seconds in ((one, 0.1), (other, 2.0)):
         part.started()
         part.finished("success", seconds)
-    watches = [Watched("pods", "", "watching", seconds) for seconds in (3.0, 9.0)]
-    kept = [Kept("pods", "", 10, 2000)] * 2
+    watches = [WatchStatus("pods", "", "watching", seconds) for seconds in (3.0, 9.0)]
+    kept = [CacheSize("pods", "", 10, 2000)] * 2
     found = shown(one, other, CacheMetrics(lambda: watches, lambda: kept))
     assert found["controller_runtime_reconcile_total", ("memcached", "success")] == 2
     assert found["controller_runtime_max_concurrent_reconciles", ("memcached",)] == 5
@@ -211,7 +211,7 @@ def test_parts_of_one_name_are_shown_as_one() -> None:
 
 
 def test_part_that_is_added_twice_counts_once() -> None:
-    """And is gone once removed, however often that is asked for."""
+    """Removing it once, or again, removes it."""
     metrics, part = Metrics(), ControllerMetrics("a", 3)
     metrics.add(part)
     metrics.add(part)
@@ -222,7 +222,7 @@ def test_part_that_is_added_twice_counts_once() -> None:
 
 
 def test_operators_of_one_process_do_not_collide() -> None:
-    """Each has its own numbers, under the same names."""
+    """Each operator has its own numbers under the same names."""
     one, other = Metrics(), Metrics()
     one.add(LeaderMetrics("one", lambda: True))
     other.add(LeaderMetrics("other", lambda: True))
@@ -231,7 +231,7 @@ def test_operators_of_one_process_do_not_collide() -> None:
 
 
 def test_metrics_that_nobody_holds_are_gone() -> None:
-    """No registry of the process keeps them."""
+    """No global registry keeps them."""
     metrics, part = Metrics(), ControllerMetrics("memcached", 1)
     metrics.add(part)
     metrics.exposition()
@@ -242,7 +242,7 @@ def test_metrics_that_nobody_holds_are_gone() -> None:
 
 
 def test_users_own_metrics_are_shown_beside_ours() -> None:
-    """With prometheus_client as they know it; and the process's own figures."""
+    """Metrics of prometheus_client and of the process are exposed too."""
     own = CollectorRegistry()
     Counter("backups", "How many backups were made", registry=own).inc()
     metrics = Metrics(own)
@@ -254,13 +254,13 @@ def test_users_own_metrics_are_shown_beside_ours() -> None:
 
 
 def test_name_that_both_registries_have_is_shown_once() -> None:
-    """The global one has the process's figures too; a scrape with a name twice would be refused as a whole."""
+    """The global registry also has the process's metrics; a repeated name would fail the scrape."""
     text = Metrics(REGISTRY).exposition()[0].decode().splitlines()
     assert [line for line in text if line.startswith("# TYPE python_info ")] == ["# TYPE python_info gauge"]
 
 
 def test_openmetrics_is_given_to_whom_asks_for_it() -> None:
-    """Plain text to all others."""
+    """Other clients get plain text."""
     metrics = Metrics()
     metrics.add(ControllerMetrics("memcached", 1))
     body, kind = metrics.exposition("application/openmetrics-text; version=1.0.0")
@@ -279,7 +279,7 @@ def test_histogram_counts_like_prometheus() -> None:
 
 
 def test_counting_does_not_import_prometheus() -> None:
-    """Memory that an operator without an endpoint never needs; OpenTelemetry likewise."""
+    """An operator without an endpoint imports neither prometheus_client nor OpenTelemetry."""
     script = (
         "import sys; from navarch.observe import metrics, traces, logs; m = metrics.Metrics();"
         "m.add(metrics.ControllerMetrics('a', 1));"
@@ -290,7 +290,7 @@ def test_counting_does_not_import_prometheus() -> None:
 
 
 def test_work_queue_can_be_asked() -> None:
-    """What the queue offers is what is asked of it, and the other way round."""
+    """The work queue fulfils the protocol of the metrics, and the reverse."""
     metrics = QueueMetrics("memcached")
     queue: WorkQueue[str] = WorkQueue("memcached", ManualClock(), random.Random(1), metrics=metrics)
     metrics.source = queue

@@ -1,4 +1,4 @@
-"""Traces, when on and when off."""
+"""Traces are recorded when enabled, and cost nothing otherwise."""
 
 import sys
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def finished(exporter: InMemorySpanExporter) -> dict[str, ReadableSpan]:
 
 
 def test_nothing_is_made_while_off() -> None:
-    """One shared object does nothing, whatever it is asked."""
+    """One shared span does nothing, whatever is called."""
     assert not traces.enabled()
     assert traces.span("reconcile", controller="memcached") is traces.request("GET", "/api")
     assert traces.mark("watch event") is None
@@ -38,7 +38,7 @@ def test_nothing_is_made_while_off() -> None:
 
 
 def test_reconcile_is_linked_to_the_event_that_caused_it(exporter: InMemorySpanExporter) -> None:
-    """From the watch event to the write: a link with the resource version, and the requests as children."""
+    """The span has a link with the resourceVersion of the event, and the requests as children."""
     cause = traces.mark("watch event", kind="Memcached", resource_version="7")
     with traces.span("reconcile", [cause, None], controller="memcached", namespace="default") as span:
         with traces.request("PATCH", "/apis/apps/v1/namespaces/default/deployments/cache") as request:
@@ -63,7 +63,7 @@ def test_reconcile_is_linked_to_the_event_that_caused_it(exporter: InMemorySpanE
 
 
 def test_request_has_the_agreed_names(exporter: InMemorySpanExporter) -> None:
-    """So that tools know it for what it is."""
+    """Attributes have the names of OpenTelemetry's conventions."""
     with traces.request("GET", "/api/v1/pods", host="10.0.0.1") as request:
         request.set(code=404)
     span = finished(exporter)["GET"]
@@ -77,7 +77,7 @@ def test_request_has_the_agreed_names(exporter: InMemorySpanExporter) -> None:
 
 
 def test_exception_marks_the_span_as_failed(exporter: InMemorySpanExporter) -> None:
-    """And goes on its way."""
+    """The exception propagates."""
 
     def fail() -> None:
         with traces.span("reconcile"):
@@ -91,7 +91,7 @@ def test_exception_marks_the_span_as_failed(exporter: InMemorySpanExporter) -> N
 
 
 def test_open_span_is_finished_after_disable(exporter: InMemorySpanExporter) -> None:
-    """Switching off loses nothing that has begun."""
+    """Disabling loses no open span."""
     with traces.span("reconcile"):
         traces.disable()
         assert not traces.enabled()
@@ -99,7 +99,7 @@ def test_open_span_is_finished_after_disable(exporter: InMemorySpanExporter) -> 
 
 
 def test_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what to install."""
+    """The error names the extra to install."""
     monkeypatch.setitem(sys.modules, "opentelemetry", None)
     with pytest.raises(ConfigError, match=r"pip install navarch\[otel\]"):
         traces.enable()

@@ -11,7 +11,7 @@ import pytest
 
 from navarch.errors import InvalidValueError
 from navarch.observe.metrics import LoopMetrics
-from navarch.observe.places import Place, culprit
+from navarch.observe.source_lines import SourceLine, culprit
 from navarch.operator.watchdog import Blockage, Watchdog, log_blockage
 
 LIMIT, BOUND = 0.2, 60.0
@@ -71,7 +71,7 @@ async def test_report_names_task_function_and_line() -> None:
         await reports.ended()
     begun, over = reports.all
     assert (begun.task, begun.over, over.over) == ("memcached default/cache", False, True)
-    assert begun.place == over.place == Place(__file__, line, "reconcile")
+    assert begun.place == over.place == SourceLine(__file__, line, "reconcile")
     assert LIMIT <= begun.seconds <= over.seconds
     assert begun.stack[0].file.endswith("threading.py")
     assert str(begun).startswith("memcached default/cache has been blocking the event loop for ")
@@ -115,11 +115,11 @@ async def test_no_thread_is_left() -> None:
     assert set(threading.enumerate()) == before
 
 
-USER = Place("/app/operator.py", 7, "reconcile")
-LIBRARY = Place("/venv/lib/python3.11/site-packages/requests/api.py", 14, "get")
-INSTALLED = Place("/venv/lib/python3.11/site-packages/memcached/main.py", 7, "reconcile")
-STANDARD = Place(threading.__file__, 300, "wait")
-RUNTIME = Place(inspect.getfile(Watchdog), 1, "work")
+USER = SourceLine("/app/operator.py", 7, "reconcile")
+LIBRARY = SourceLine("/venv/lib/python3.11/site-packages/requests/api.py", 14, "get")
+INSTALLED = SourceLine("/venv/lib/python3.11/site-packages/memcached/main.py", 7, "reconcile")
+STANDARD = SourceLine(threading.__file__, 300, "wait")
+RUNTIME = SourceLine(inspect.getfile(Watchdog), 1, "work")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ RUNTIME = Place(inspect.getfile(Watchdog), 1, "work")
         ([STANDARD, RUNTIME], None),
     ],
 )
-def test_culprit_is_the_users_own_line(stack: list[Place], found: Place | None) -> None:
+def test_culprit_is_the_users_own_line(stack: list[SourceLine], found: SourceLine | None) -> None:
     """An operator that is installed as a package is told from the libraries it uses by who called it."""
     assert culprit(stack) == found
 

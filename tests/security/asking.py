@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from navarch.client import Config
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 
 Json = dict[str, Any]
 MERGE = "application/merge-patch+json"

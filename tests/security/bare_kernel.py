@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-from navarch.cluster.nodes.warden.program import kernel
+from navarch.cluster.nodes.shim.program import kernel
 
 NUMBERS = {
     "x86_64": {"seccomp": 317, "unshare": 272, "pidfd_getfd": 438},

@@ -21,7 +21,7 @@ from navarch.api.selectors import Fields, Labels
 from navarch.api.times import parse_time
 from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
-from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.environment import expanded
 from navarch.cluster.server.kinds.builtin.batch.checks import schedule_fault
 from navarch.cluster.server.kinds.builtin.generic.checks import int_or_percent
 from navarch.cluster.server.kinds.builtin.generic.go_time import micro_time_fault, time_fault
@@ -380,7 +380,7 @@ PARSERS: tuple[Parser, ...] = (
     _texts(
         "parts of tokens", _token_part, "cluster/server/pipeline/authentication/signing.py", errors=(InvalidTokenError,)
     ),
-    _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/expansion.py"),
+    _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/environment.py"),
     _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
     _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),

@@ -16,8 +16,7 @@ import aiohttp
 import rig
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import Cluster, over_https
 
 Json = dict[str, Any]
 

@@ -238,7 +238,7 @@ async def test_a_secret_stands_in_the_place_of_all_that_the_operator_has(cluster
         places = {"s3": {"awsSecret": "aws"}, "gcs": {"gcpSecret": "gcp"}, "abs": {"absSecret": "azure"}}
         for kind, secret in places.items():
             await cluster.create(restore({kind: {**at, **secret}}, kind))
-            await refused(cluster, EtcdRestore, kind, "there is no such object")
+            await refused(cluster, EtcdRestore, kind, "the object, bucket or folder does not exist")
         assert any("AKIDEXAMPLE" in request for request in server.requests)
         assert any("of-the-tenant" in request for request in server.requests)
         assert any("SharedKey account:" in request for request in server.requests)
@@ -378,7 +378,7 @@ async def test_a_member_of_another_tenant_is_no_endpoint(cluster: Cluster, tmp_p
         await cluster.client.patch(EtcdCluster, "theirs", MergePatch(status), namespace="team-b", subresource="status")
         spec = {"etcdEndpoints": [etcd.url], "s3": {"path": "b/a", "awsSecret": "aws", "endpoint": store.url}}
         await cluster.create(manifest("EtcdBackup", spec, "stolen"))
-        await refused(cluster, EtcdBackup, "stolen", "of another namespace")
+        await refused(cluster, EtcdBackup, "stolen", "in another namespace")
         assert etcd.snapshots == 0
         assert store.objects == {}
 
@@ -387,7 +387,7 @@ async def test_what_an_endpoint_answers_is_not_repeated(cluster: Cluster, tmp_pa
     """It may be any server of the operator's network."""
     async with fake_etcd(tmp_path, error="internal-words") as etcd, cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.create(manifest("EtcdBackup", {"etcdEndpoints": [etcd.url], "local": {"path": "a/b"}}, "other"))
-        reason = await refused(cluster, EtcdBackup, "other", "gave no snapshot")
+        reason = await refused(cluster, EtcdBackup, "other", "sent no snapshot")
         assert "internal-words" not in reason
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from security.asking import APPLY, MERGE, Asker, Json
 from wire import Wire
 

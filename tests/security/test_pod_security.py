@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from navarch._base.clock import SystemClock
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from security.pod_fragments import RESTRICTED, pod
 from security.pod_security_recording import FILE, answered
 from security.pod_security_server import (

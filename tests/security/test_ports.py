@@ -15,7 +15,7 @@ import pytest
 
 from cluster.nodes.machines import Machine, end_of, long_while, processes_with, running_machine, shell
 from navarch.k8s.core.v1 import Container, Node, Pod, Probe
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 from security import bare_kernel, port_programs
 
 _OWN_PYTHON = (sys.executable, "-I", "-S")
@@ -51,7 +51,7 @@ async def machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Machine]:
     """A process node whose kernel allows its runtime what the name of its kind says."""
-    monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", _KINDS[getattr(request, "param", "as-started")])
+    monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", _KINDS[getattr(request, "param", "as-started")])
     async with in_process() as cluster, running_machine(cluster, tmp_path) as made:
         yield made
 
@@ -320,7 +320,7 @@ async def test_node_keeps_no_socket_of_its_pods(machine: Machine) -> None:
 
 
 def _sockets_of_runtime(machine: Machine) -> int:
-    return sum(len(_inodes(pid)) for pid in processes_with(str(machine.folder / "warden" / "root")))
+    return sum(len(_inodes(pid)) for pid in processes_with(str(machine.folder / "shim" / "root")))
 
 
 @_kinds("as-started", "not-root", "no-namespaces")
@@ -350,7 +350,7 @@ async def test_accounts_keep_what_they_may(machine: Machine) -> None:
 @_kinds(*_REFUSED)
 async def test_container_binds_nothing_where_the_node_cannot_bind_for_it(machine: Machine) -> None:
     """Others run; the node and an event say so, and what the remedy is."""
-    assert any("bind no sockets" in limit for limit in machine.warden.limits)
+    assert any("bind no sockets" in limit for limit in machine.shim.limits)
     node = await machine.cluster.get(Node, machine.node.name)
     assert "bind no sockets" in (node.metadata.annotations or {})["navarch.dev/limits"]
     token = long_while()

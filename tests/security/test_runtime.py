@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from navarch._base.clock import SystemClock
-from navarch.cluster.nodes.runtime import Launch, Mount
-from navarch.cluster.nodes.warden.program.calls import CALLS
-from navarch.cluster.nodes.warden.program.guard import GUARDED
-from navarch.cluster.nodes.warden.program.sockets import SOCKET_CALLS
-from navarch.cluster.nodes.warden.warden import Warden, WardenContainer
+from navarch.cluster.nodes.runtime import ContainerConfig, Mount
+from navarch.cluster.nodes.shim.program.guard import GUARDED
+from navarch.cluster.nodes.shim.program.kernel import CALLS
+from navarch.cluster.nodes.shim.program.sockets import SOCKET_CALLS
+from navarch.cluster.nodes.shim.runtime import ShimContainer, ShimRuntime
 from navarch.errors import ContainerError
 from security import bare_kernel
 
@@ -30,20 +30,20 @@ _KINDS = {
 
 
 class Runtime:
-    """A warden, and containers in it that are numbered."""
+    """A shim, and containers in it that are numbered."""
 
-    def __init__(self, warden: Warden, folder: Path) -> None:
-        self.warden = warden
+    def __init__(self, shim: ShimRuntime, folder: Path) -> None:
+        self.shim = shim
         self.folder = folder
         self._count = 0
 
     async def start(self, *argv: str, mounts: tuple[Mount, ...] = (), address: str = "127.77.0.5") -> Started:
-        """Starts a container; the test fails if the warden does not do that in time."""
+        """Starts a container; the test fails if the shim does not do that in time."""
         self._count += 1
         log = self.folder / f"{self._count}.log"
-        launch = Launch(id=str(self._count), argv=argv, env=_PATH, log=log, mounts=mounts, address=address)
+        launch = ContainerConfig(id=str(self._count), argv=argv, env=_PATH, log=log, mounts=mounts, address=address)
         async with asyncio.timeout(_SECONDS):
-            container = await self.warden.start(launch)
+            container = await self.shim.start(launch)
         return Started(container, log)
 
     async def python(self, program: str, *, mounts: tuple[Mount, ...] = (), address: str = "127.77.0.5") -> Started:
@@ -54,7 +54,7 @@ class Runtime:
 class Started:
     """A container and its log."""
 
-    def __init__(self, container: WardenContainer, log: Path) -> None:
+    def __init__(self, container: ShimContainer, log: Path) -> None:
         self.container = container
         self._log = log
 
@@ -87,9 +87,9 @@ async def runtime(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Runtime]:
     """On a machine that gives namespaces to containers, or not."""
-    monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", _KINDS[request.param])
-    async with Warden(tmp_path / "warden", stop_seconds=0.1) as warden:
-        yield Runtime(warden, tmp_path)
+    monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", _KINDS[request.param])
+    async with ShimRuntime(tmp_path / "shim", stop_seconds=0.1) as shim:
+        yield Runtime(shim, tmp_path)
 
 
 _only_with_namespaces = pytest.mark.parametrize("runtime", ["as-started"], indirect=True)
@@ -187,7 +187,7 @@ OF_DESCRIPTORS = {number for number, call in GUARDED.items() if any(path < 0 for
 
 
 async def test_call_with_addresses_that_nobody_can_have_ends_nothing(runtime: Runtime) -> None:
-    """It fails for its caller: the paths, flags and buffers of each call that the warden is asked about."""
+    """It fails for its caller: the paths, flags and buffers of each call that the shim is asked about."""
     (runtime.folder / "volume").mkdir()
     program = _CALLS_WITH_NONSENSE.replace("{numbers}", str(sorted({*CALLS, *GUARDED, *SOCKET_CALLS} - OF_DESCRIPTORS)))
     mounts = (Mount(runtime.folder / "volume", "/mnt/volume"),)

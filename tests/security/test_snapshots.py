@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from etcd_operator.backup.faults import DamagedError
+from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 from etcd_operator.backup.snapshots import check
 from etcd_operator.kinds import GROUP
 from etcd_operator.operator import etcd_operator
@@ -213,7 +213,7 @@ def test_whatever_becomes_of_a_snapshot_it_is_read_or_refused(
     content = path.read_bytes()[:-32]
     for _ in range(1000):
         path.write_bytes(with_checksum(change(content, rng)))
-        with suppress(DamagedError):
+        with suppress(DamagedSnapshotError):
             assert 0 < check(path).revision <= 1 << 62
 
 
@@ -239,7 +239,7 @@ def test_the_cost_of_a_hostile_snapshot_grows_with_its_size_alone(tmp_path: Path
         for _ in range(3):
             began = time.process_time()
             for _ in range(10):
-                with pytest.raises(DamagedError):
+                with pytest.raises(DamagedSnapshotError):
                     check(path)
             best = min(best, time.process_time() - began)
         return best

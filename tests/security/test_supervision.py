@@ -416,7 +416,7 @@ def test_bad_images_are_refused_by_commands(program: Program, harm: Callable[[Pa
         assert result.returncode == 1
         said = " ".join((result.stdout + result.stderr).split())
         assert str(folder.images) in said
-        assert "mend the file, or remove it" in said
+        assert "fix the file, or remove it" in said
         assert "Traceback" not in said
     assert folder.running() is None
 
@@ -569,15 +569,15 @@ def _children(pid: int, word: str) -> list[int]:
     return [int(each) for each in children if word.encode() in Path(f"/proc/{each}/cmdline").read_bytes()]
 
 
-async def test_a_node_whose_warden_is_killed_comes_back(program: Program) -> None:
+async def test_a_node_whose_shim_is_killed_comes_back(program: Program) -> None:
     """The failure is counted and told, and the node runs pods again."""
     served = started(program, nodes=1)
     await until(lambda: is_ready(served, "node-1"), "the node", seconds=SECONDS)
     for kills in range(1, 3):
-        (warden,) = _children(served.pid, "warden")
-        os.kill(warden, signal.SIGKILL)
+        (shim,) = _children(served.pid, "shim")
+        os.kill(shim, signal.SIGKILL)
         await until(lambda: served.restarts("node-1") == kills, "a restart", seconds=SECONDS)  # noqa: B023 - awaited at once
-        await until(lambda: len(_children(served.pid, "warden")) == 1, "a new warden", seconds=SECONDS)
+        await until(lambda: len(_children(served.pid, "shim")) == 1, "a new shim", seconds=SECONDS)
     assert "node-1 failed: the process that runs this node's containers has died; restart 1 in" in served.log()
     await until(lambda: is_well(program), "status to be well", seconds=SECONDS)
     assert status_of(program)[1]["restarts"] == 2

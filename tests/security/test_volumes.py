@@ -21,8 +21,7 @@ from navarch.client import Client, MergePatch
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.errors import BadRequest, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Event, Node, PersistentVolume, PersistentVolumeClaim, Pod
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import Cluster, in_process
 
 SECONDS = 60.0
 BARE = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-I", "-S")
@@ -117,7 +116,7 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 async def attacker(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Attacker]:
     """With a cluster of one process node."""
     if mode == "bare":
-        monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", BARE)
+        monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", BARE)
     async with in_process(Equipment(nodes=1, folder=tmp_path / "cluster")) as cluster:
         await cluster.eventually(lambda: cluster.list(Node), bool, timeout=SECONDS, what="a node")
         rules = [{"apiGroups": [""], "resources": ["pods", "configmaps", "persistentvolumeclaims"], "verbs": ["*"]}]

@@ -1,4 +1,4 @@
-"""What a test can put an operator through: few rights, failing requests, time that passes, nodes that fail."""
+"""A test can give an operator few permissions, failing requests, passing time and failing nodes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ T = TypeVar("T")
 
 
 async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> None:
-    """What it declares is enough, from its definition to its Lease."""
+    """The declared permissions suffice, from the CRD to the Lease."""
     client = await cluster.client_for(memcached_operator)
     async with cluster.run(memcached_operator, client=client):
         await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=2)))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: len(it.status.nodes) == 2)
+        await cluster.until(Memcached, "cache", lambda it: len(it.status.nodes) == 2)
     account = "system:serviceaccount:default:memcached-operator"
     assert cluster.audit.records(user=account, verb="patch", resource="deployments")
 
@@ -46,7 +46,7 @@ async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> N
 async def test_operator_with_its_own_rights_fails_at_what_it_does_not_declare(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """In the test, and not only in production; the log has the remedy."""
+    """The operator fails in the test as in production; the log has the remedy."""
     greedy = Operator("greedy")
 
     @greedy.controller(ConfigMap, reads=(Pod,))
@@ -64,7 +64,7 @@ async def _words(caplog: pytest.LogCaptureFixture) -> str:
 
 
 async def test_requests_fail_as_the_test_says(cluster: Cluster) -> None:
-    """The operator tries again; everybody else is served."""
+    """The operator retries; other clients are served."""
     left = [Conflict("somebody was faster", code=409) for _ in range(3)]
 
     def fault(request: Request) -> NavarchError | None:
@@ -72,12 +72,12 @@ async def test_requests_fail_as_the_test_says(cluster: Cluster) -> None:
 
     async with cluster.run(memcached_operator, client=faulty(cluster.client, fault)):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+        await cluster.until(Deployment, "cache", lambda it: it.spec.replicas == 1)
     assert not left
 
 
 async def test_operator_runs_twice_as_two_replicas(cluster: Cluster) -> None:
-    """One takes over when the other ends; they do not fight for the ports of their endpoints."""
+    """One replica takes over when the other ends; their endpoints do not conflict."""
     replicated, seen = Operator("replicated", endpoints=Endpoints(health="127.0.0.1:1", metrics=None)), list[str]()
 
     @replicated.controller(ConfigMap)
@@ -95,7 +95,7 @@ async def test_operator_runs_twice_as_two_replicas(cluster: Cluster) -> None:
 
 
 async def test_time_passes_for_operator_and_cluster(cluster: Cluster) -> None:
-    """What comes again after a minute comes, and a CronJob makes its job."""
+    """A reconcile that is due after a minute runs, and a CronJob creates its Job."""
     times: list[datetime] = []
     patient = Operator("patient")
 
@@ -121,7 +121,7 @@ async def _of(seen: list[T]) -> list[T]:
 
 @pytest.mark.cluster(simulated=2)
 async def test_pods_with_claims_are_ready_on_simulated_nodes(cluster: Cluster) -> None:
-    """Each has a volume on its node, and finds it again: what an operator of something that stores data waits for."""
+    """Each pod has a volume on its node, and finds it again after a restart."""
     size = VolumeResourceRequirements(requests={"storage": Quantity("1Gi")})
     claim = PersistentVolumeClaimSpec(access_modes=["ReadWriteOnce"], resources=size)
     pod = PodSpec(containers=[Container(name="main", image="etcd")])
@@ -133,20 +133,18 @@ async def test_pods_with_claims_are_ready_on_simulated_nodes(cluster: Cluster) -
         volume_claim_templates=[PersistentVolumeClaim(name="data", spec=claim)],
     )
     await cluster.create(StatefulSet(name="store", spec=spec))
-    await cluster.eventually(lambda: cluster.get(StatefulSet, "store"), lambda it: it.status.ready_replicas == 3)
+    await cluster.until(StatefulSet, "store", lambda it: it.status.ready_replicas == 3)
     before = await cluster.get(Pod, "store-1")
     await cluster.delete(Pod, "store-1")
     again = lambda it: it.metadata.uid != before.metadata.uid and it.spec.node_name  # noqa: E731 - it is shown
-    assert (
-        await cluster.eventually(lambda: cluster.get(Pod, "store-1"), again)
-    ).spec.node_name == before.spec.node_name
+    assert (await cluster.until(Pod, "store-1", again)).spec.node_name == before.spec.node_name
 
 
 @pytest.mark.cluster(nodes=1)
 async def test_node_is_switched_off_by_an_annotation(cluster: Cluster) -> None:
-    """Its programs end at once; time cannot be made to pass faster for them."""
+    """Its processes end at once."""
     await cluster.create(Pod(name="a", spec=PodSpec(containers=[Container(name="main", image="memcached")])))
-    pod = await cluster.eventually(lambda: cluster.get(Pod, "a"), lambda it: it.status.phase == "Running")
+    pod = await cluster.until(Pod, "a", lambda it: it.status.phase == "Running")
     await cluster.eventually(lambda: _answers(pod), bool)
     off = MergePatch({"metadata": {"annotations": {"navarch.dev/power": "off"}}})
     await cluster.client.patch(Node, pod.spec.node_name or "", off)

@@ -1,4 +1,4 @@
-"""A day that passes in a moment."""
+"""A day passes in a moment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DAY = 86_400
 
 @pytest.mark.cluster(simulated=2)
 async def test_every_timer_of_a_day_comes_at_its_time(cluster: Cluster) -> None:
-    """A reconcile every hour, and a CronJob every six; nodes are ready and the operator leads afterwards."""
+    """A reconcile runs every hour and a CronJob every six; afterwards nodes are ready and the operator leads."""
     times, daily = list[datetime](), Operator("daily")
 
     @daily.controller(ConfigMap)
@@ -38,9 +38,9 @@ async def test_every_timer_of_a_day_comes_at_its_time(cluster: Cluster) -> None:
     async with cluster.run(daily):
         await cluster.create(CronJob(name="often", spec=spec))
         await cluster.create(ConfigMap(name="clock"))
-        await cluster.eventually(lambda: cluster.get(ConfigMap, "clock"), lambda _: times)
+        await cluster.until(ConfigMap, "clock", lambda _: times)
         await cluster.pass_time(DAY)
-        await cluster.eventually(lambda: cluster.get(ConfigMap, "clock"), lambda _: len(times) == 25)
+        await cluster.until(ConfigMap, "clock", lambda _: len(times) == 25)
         jobs = await cluster.eventually(lambda: cluster.list(Job), lambda found: len(found) == 4)
         lease = await cluster.get(Lease, "daily")
         ready = await cluster.list(Node)
@@ -54,7 +54,7 @@ async def test_every_timer_of_a_day_comes_at_its_time(cluster: Cluster) -> None:
 
 @pytest.mark.cluster(simulated=3)
 async def test_idle_heartbeats_are_left_out_of_a_long_time(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster in which nothing is to come is woken about as often for a day as for two minutes."""
+    """An idle cluster wakes about as often in a day as in two minutes."""
     moves = 0
     move = MovableClock._move
 
@@ -70,7 +70,7 @@ async def test_idle_heartbeats_are_left_out_of_a_long_time(cluster: Cluster, mon
     async def reconcile(found: ConfigMap, ctx: Context) -> None: ...
 
     async with cluster.run(idle):
-        await cluster.eventually(lambda: cluster.get(Lease, "idle"), bool)
+        await cluster.until(Lease, "idle", bool)
         await cluster.pass_time(120)
         two_minutes, moves = moves, 0
         await cluster.pass_time(DAY)
@@ -78,7 +78,7 @@ async def test_idle_heartbeats_are_left_out_of_a_long_time(cluster: Cluster, mon
 
 
 async def test_node_that_has_stopped_is_found_in_a_long_time() -> None:
-    """Heartbeats are left out only after whoever has stopped was found."""
+    """Heartbeats are skipped only after stopped nodes were found."""
     clock = MovableClock()
     async with EmbeddedCluster(clock=clock, equipment=Equipment(simulated=1)) as cluster:
         client = cluster.client()

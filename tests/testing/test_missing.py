@@ -1,4 +1,4 @@
-"""The fixtures where something that they need is not installed."""
+"""The fixtures name the packages that are not installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytest_plugins = ["pytester"]
 def test_plugin_says_what_is_missing(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, module: str, remedy: str
 ) -> None:
-    """Instead of an import that fails somewhere below."""
+    """The fixture fails with the package's name, not with an ImportError."""
     found = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else found(name))
     monkeypatch.delitem(sys.modules, "navarch.testing.plugin")
@@ -29,7 +29,7 @@ def test_plugin_says_what_is_missing(
 
 
 def test_type_of_the_fixture_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that name it in an annotation fail when they are collected, before the fixture can say anything."""
+    """An annotation with the type fails at collection with the package's name."""
     from navarch import testing
 
     monkeypatch.delitem(sys.modules, "navarch.testing.cluster", raising=False)

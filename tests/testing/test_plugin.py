@@ -1,4 +1,4 @@
-"""The `cluster` fixture as users have it."""
+"""The fixture `cluster` works as users have it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from navarch._base.clock import ManualClock
 from navarch.client import Client
 from navarch.errors import DefinitionError, Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import ConfigMap, Pod
+from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod
 from navarch.testing import Cluster
 
 pytest_plugins = ["pytester"]
@@ -26,19 +26,19 @@ T = TypeVar("T")
 
 
 async def test_scales_to_the_size_asked_for(cluster: Cluster) -> None:
-    """The operator of the design, and its test, as they stand there."""
+    """The operator and the test of the README run as they stand there."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda m: len(m.status.nodes) == 3)
+        await cluster.until(Memcached, "cache", lambda m: len(m.status.nodes) == 3)
 
 
 @pytest.mark.cluster(nodes=1)
 async def test_cluster_with_a_node_runs_pods_as_processes(cluster: Cluster) -> None:
-    """Somebody answers at the address of the pod."""
+    """The pod's process answers at the pod's address."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
         ready = lambda found: found.status.ready_replicas == 1  # noqa: E731 - it is shown if it does not come true
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), ready, timeout=60)
+        await cluster.until(Deployment, "cache", ready, timeout=60)
         (pod,) = await cluster.list(Pod)
         reader, writer = await asyncio.open_connection(pod.status.pod_ip, 11211)
         writer.write(b"version\r\n")
@@ -48,38 +48,38 @@ async def test_cluster_with_a_node_runs_pods_as_processes(cluster: Cluster) -> N
 
 @pytest.mark.cluster(controllers=False)
 async def test_cluster_without_controllers_is_an_api_server(cluster: Cluster) -> None:
-    """Nobody acts on what is stored."""
+    """No controller acts on stored objects."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 1)
+        await cluster.until(Deployment, "cache", lambda it: it.spec.replicas == 1)
         assert cluster.audit.records(user="system:kube-controller-manager") == []
 
 
 async def test_object_goes_when_it_is_deleted(cluster: Cluster) -> None:
-    """The operator's cleanup is carried out, and its finalizer goes."""
+    """The operator's cleanup runs, and its finalizer is removed."""
     async with cluster.run(operator):
         await cluster.apply(Memcached(name="cache"))
-        await cluster.eventually(lambda: cluster.get(Memcached, "cache"), lambda it: it.metadata.finalizers)
+        await cluster.until(Memcached, "cache", lambda it: it.metadata.finalizers)
         await cluster.delete(Memcached, "cache")
         await cluster.eventually(lambda: _names(cluster), lambda names: not names)
 
 
 async def test_schema_holds(cluster: Cluster) -> None:
-    """What the class does not allow, the server refuses."""
+    """The server refuses an object that the class does not allow."""
     async with cluster.run(operator):
         with pytest.raises(Invalid, match=r"spec.size: Invalid value: 65"):
             await cluster.create(Memcached(name="cache", spec=MemcachedSpec(size=65)))
 
 
 async def test_each_test_has_its_own_cluster(cluster: Cluster) -> None:
-    """Nothing of the tests before is left."""
+    """No object of an earlier test is left."""
     with pytest.raises(NotFound):
         await cluster.get(Deployment, "cache")
     assert not await cluster.list(ConfigMap)
 
 
 async def test_operator_that_cannot_run_ends_the_block(cluster: Cluster) -> None:
-    """Whatever it fails with is what the test fails with."""
+    """The test fails with the operator's error."""
     broken = Operator("broken")
 
     @broken.controller(ConfigMap, reads=())
@@ -91,14 +91,14 @@ async def test_operator_that_cannot_run_ends_the_block(cluster: Cluster) -> None
 
 
 async def test_failure_of_the_test_itself_is_not_wrapped(cluster: Cluster) -> None:
-    """An assertion in the block is what pytest shows, with its own line; who expects an error outside of it gets it."""
+    """pytest shows an assertion in the block by its own line; an error outside of it can be expected."""
     with pytest.raises(NotFound):
         async with cluster.run(operator):
             await cluster.get(Memcached, "nobody")
 
 
 async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
-    """The line of the test, and the last value; or that there was none."""
+    """The message has the source of the condition and the last value, or `what`."""
     await cluster.create(ConfigMap(name="a", data={"k": "1"}))
     said = await _complaint(cluster, lambda: cluster.get(ConfigMap, "a"), lambda it: it.data == {"k": "2"})
     assert re.search(r"expected .*it.data == .* within 30 s, got at last ConfigMap\(.*'k': '1'", said)
@@ -107,7 +107,7 @@ async def test_eventually_says_what_was_awaited(cluster: Cluster) -> None:
 
 
 async def test_eventually_shows_the_status_of_an_object_that_is_long(cluster: Cluster) -> None:
-    """Who manages its fields is left out, and what is still too long is cut in its middle."""
+    """The message leaves out managedFields, and cuts the middle of a long object."""
     await cluster.apply(ConfigMap(name="a", data={"k": "1", "long": "x" * 9000, "z": "the end"}))
     said = await _complaint(cluster, lambda: cluster.get(ConfigMap, "a"), lambda it: not it.data)
     assert re.search(r"name='a'.* \(\d+ characters\) .*'z': 'the end'", said)
@@ -115,13 +115,17 @@ async def test_eventually_shows_the_status_of_an_object_that_is_long(cluster: Cl
 
 
 async def _complaint(cluster: Cluster, read: Callable[[], Awaitable[T]], holds: Callable[[T], Any]) -> str:
-    """What is said of a wait that is over after its first look, however long that took: its time passes by hand."""
+    return await _failure(cluster, lambda hasty: hasty.eventually(read, holds))
+
+
+async def _failure(cluster: Cluster, wait: Callable[[Cluster], Awaitable[Any]]) -> str:
+    """Returns the message of a wait that times out after its first read, however long that took: its clock is moved."""
     clock = ManualClock()
     client = Client(cluster.client._caller.transport, cluster.client.options, clock=clock)
 
     async def given_up() -> str:
         with pytest.raises(AssertionError) as failed:
-            await Cluster(client, cluster._engine).eventually(read, holds)
+            await wait(Cluster(client, cluster._engine))
         return str(failed.value)
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as group:
@@ -132,20 +136,52 @@ async def _complaint(cluster: Cluster, read: Callable[[], Awaitable[T]], holds: 
 
 
 async def test_eventually_looks_again_when_something_is_written(cluster: Cluster) -> None:
-    """And gives what holds, although it was not there, and then had no data."""
+    """It returns the value that holds, although the object did not exist and then had no data."""
 
     async def write() -> None:
         await cluster.create(ConfigMap(name="a"))
         await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
 
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(cluster.eventually(lambda: cluster.get(ConfigMap, "a"), _is_two, timeout=60))
+        waiting = group.create_task(cluster.until(ConfigMap, "a", _is_two, timeout=60))
         group.create_task(write())
     assert waiting.result().name == "a"
 
 
+async def test_until_returns_the_object_for_which_the_condition_holds(cluster: Cluster) -> None:
+    """An object that does not exist yet, or lacks the field, is waited for."""
+
+    async def write() -> None:
+        await cluster.create(ConfigMap(name="a"))
+        await cluster.apply(ConfigMap(name="a", data={"k": "2"}), force=True)
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(cluster.until(ConfigMap, "a", lambda it: (it.data or {})["k"] == "2", timeout=60))
+        group.create_task(write())
+    assert waiting.result().data == {"k": "2"}
+
+
+async def test_until_names_the_object_and_shows_it_as_it_was_last(cluster: Cluster) -> None:
+    """A time-out says which object was awaited, in which namespace, for what, and how it looked last."""
+    await cluster.create(Namespace(name="team"))
+    await cluster.create(ConfigMap(name="a", namespace="team", data={"k": "1"}))
+    said = await _failure(
+        cluster, lambda hasty: hasty.until(ConfigMap, "a", lambda it: it.data == {"k": "2"}, namespace="team")
+    )
+    awaited = r"""expected ConfigMap team/a to fulfil `.*it\.data == \{"k": "2"\}.*` within 30 s"""
+    assert re.search(awaited + r", got at last ConfigMap\(.*'k': '1'", said)
+
+
+async def test_until_says_that_an_object_never_existed(cluster: Cluster) -> None:
+    """The default namespace is named; an object of the whole cluster has none."""
+    said = await _failure(cluster, lambda hasty: hasty.until(ConfigMap, "a", bool))
+    assert re.fullmatch(r'expected ConfigMap default/a to fulfil .* within 30 s, got at last .*"a" not found.*', said)
+    said = await _failure(cluster, lambda hasty: hasty.until(Namespace, "team", bool))
+    assert said.startswith("expected Namespace team to fulfil ")
+
+
 async def test_others_have_clients_too(cluster: Cluster) -> None:
-    """Who may do nothing is told so, and it is on record."""
+    """A user without permissions is refused, and the audit log has the request."""
     with pytest.raises(Forbidden):
         await cluster.client_as("jane").get(ConfigMap, "a")
     (record,) = cluster.audit.records(user="jane")
@@ -153,7 +189,7 @@ async def test_others_have_clients_too(cluster: Cluster) -> None:
 
 
 async def test_cluster_over_https_is_the_same(http_cluster: Cluster) -> None:
-    """An operator runs on it, somebody else has a client, and the records are there."""
+    """An operator runs on it, another user has a client, and the audit log has the requests."""
     async with http_cluster.run(operator):
         await http_cluster.apply(Memcached(name="cache", spec=MemcachedSpec(size=3)))
         await http_cluster.eventually(lambda: http_cluster.get(Deployment, "cache"), lambda it: it.spec.replicas == 3)
@@ -163,7 +199,7 @@ async def test_cluster_over_https_is_the_same(http_cluster: Cluster) -> None:
 
 
 async def test_client_that_blocks_can_use_a_cluster_over_https(http_cluster: Cluster) -> None:
-    """The server runs beside the test, not in its loop."""
+    """The server runs in its own thread, not in the test's loop."""
     access = http_cluster.access
     assert access is not None
     request = urllib.request.Request(
@@ -175,7 +211,7 @@ async def test_client_that_blocks_can_use_a_cluster_over_https(http_cluster: Clu
 
 
 def test_plugin_imports_nothing_until_it_is_asked(pytester: pytest.Pytester) -> None:
-    """Whoever has navarch installed does not pay for it in tests that do not use it."""
+    """Tests that use no cluster do not pay for its imports."""
     pytester.makepyfile(
         """
         import sys
@@ -188,7 +224,7 @@ def test_plugin_imports_nothing_until_it_is_asked(pytester: pytest.Pytester) -> 
 
 
 def test_failure_is_shown_by_the_line_of_the_test(pytester: pytest.Pytester) -> None:
-    """And not by lines of navarch, whether an assertion fails or something does not come true."""
+    """A failed assertion and a time-out are shown by the test's line, not by lines of navarch."""
     pytester.makepyfile(
         """
         from navarch import Operator
@@ -211,7 +247,7 @@ def test_failure_is_shown_by_the_line_of_the_test(pytester: pytest.Pytester) -> 
 
 
 def test_plugin_works_in_strict_mode(pytester: pytest.Pytester) -> None:
-    """pytest-asyncio's own default, in which tests are marked."""
+    """The fixtures work in pytest-asyncio's default mode, in which tests are marked."""
     pytester.makepyfile(
         """
         import pytest

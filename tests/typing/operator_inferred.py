@@ -4,9 +4,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, assert_type
 
 from navarch import Client, Context, Key, Operator, Resource, Result, Spec, Status
+from navarch.api import Dynamic, Kind
 from navarch.controller import Declared, Lookup
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Pod
+from navarch.testing import Cluster
 
 
 class Memcached(Resource[Spec, Status], group="cache.example.com", version="v1alpha1"): ...
@@ -61,3 +63,10 @@ async def declared(memcached: Memcached, ctx: Context) -> None:
     await farewell(memcached, ctx)
     assert_type(farewell, Callable[[Memcached, Context], Coroutine[Any, Any, None]])
     assert_type(plain_farewell(memcached, ctx), Result | None)
+
+
+async def waits_in_a_test(cluster: Cluster) -> None:
+    """The condition gets an object of the kind, and the wait returns one."""
+    assert_type(await cluster.until(Memcached, "cache", lambda it: it.status.observed_generation == 1), Memcached)
+    assert_type(await cluster.until(Kind("", "v1", "Pod", plural="pods"), "a", bool), Dynamic)
+    await cluster.until(Deployment, "cache", lambda it: it.no_such_field)  # type: ignore[attr-defined]

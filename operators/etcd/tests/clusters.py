@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, PodPolicy, Storage
+from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, MemberStorage, PodPolicy
 from navarch.api import OwnerReference, Quantity
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
 from navarch.testing import Cluster
@@ -18,7 +18,9 @@ SECONDS = 120.0
 
 def example(size: int, **fields: Any) -> EtcdCluster:
     """A cluster with claims, of the etcd that is there."""
-    spec = EtcdClusterSpec(**{"size": size, "version": "3.5.1", "storage": Storage(size=Quantity("1Gi")), **fields})
+    spec = EtcdClusterSpec(
+        **{"size": size, "version": "3.5.1", "storage": MemberStorage(size=Quantity("1Gi")), **fields}
+    )
     return EtcdCluster(name=NAME, spec=spec)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from etcd_operator.trust import SECRETS_ROLE
+from etcd_operator.tls import SECRETS_ROLE
 from navarch.api import Dynamic
 from navarch.client import Client
 from navarch.operator import Operator

@@ -16,7 +16,7 @@ import pytest
 
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.testing import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 from rig import build, programs
 
 

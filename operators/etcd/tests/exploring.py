@@ -19,12 +19,12 @@ from etcd_operator.kinds import (
     EtcdSettings,
     Healing,
     IssuedTls,
-    Storage,
+    MemberStorage,
     TlsPolicy,
 )
-from etcd_operator.looking import pod_seen
 from etcd_operator.manifests import keeps_data
 from etcd_operator.observation import quorum
+from etcd_operator.observe import observe_pod
 from model_world import World
 from navarch.api import Quantity
 
@@ -62,7 +62,7 @@ class Explorer:
         spec = EtcdClusterSpec(
             size=chance.choice([1, 2, 3, 3, 4, 5]),
             version="3.5.1",
-            storage=Storage(size=Quantity("1Gi")) if chance.random() < 0.8 else None,
+            storage=MemberStorage(size=Quantity("1Gi")) if chance.random() < 0.8 else None,
             learners=chance.random() < 0.8,
             healing=healing,
         )
@@ -186,7 +186,7 @@ class Explorer:
         return bool(names) and all(names) and len(left) >= max(quorum(len(world.etcd.voters)), 1)
 
     def _is_first(self, name: str) -> bool:
-        return name in self.world.pods and pod_seen(self.world.pods[name]).first
+        return name in self.world.pods and observe_pod(self.world.pods[name]).first
 
     def _pod_is_deleted(self) -> bool:
         name = self._some_pod()

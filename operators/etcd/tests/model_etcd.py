@@ -9,9 +9,9 @@ import random
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from etcd_operator.manifests import pod_of
+from etcd_operator.manifests import pod_name_of
 from etcd_operator.manifests.pods import CLUSTER, FORCE, STATE, VERSION
-from etcd_operator.observation import Alarm, Auth, Fingerprint, MemberSeen, Voice, quorum
+from etcd_operator.observation import Alarm, AuthState, KeyspaceHash, MemberReport, ObservedMember, quorum
 from navarch.errors import EtcdNotFoundError, EtcdRefusedError, EtcdUnavailableError
 from navarch.k8s.core.v1 import Pod
 
@@ -46,7 +46,7 @@ class ModelEtcd:
 
     now: Callable[[], float]
     wrote: Callable[[str], None]
-    members: dict[int, MemberSeen] = field(default_factory=dict)
+    members: dict[int, ObservedMember] = field(default_factory=dict)
     disks: dict[str, int] = field(default_factory=dict)
     """What each disk belongs to: the id of a member."""
     processes: dict[str, Process] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class ModelEtcd:
         self.acknowledged += 1
 
     @property
-    def intact(self) -> list[MemberSeen]:
+    def intact(self) -> list[ObservedMember]:
         """Voters whose data is there, whether they run or not."""
         return [member for member in self.voters if member.id in self.disks.values() or not member.started]
 
@@ -189,7 +189,7 @@ class ModelEtcd:
         assert len(self.intact) < quorum(len(self.voters)), f"{what}, although {self.intact} have their data"
 
     @property
-    def voters(self) -> list[MemberSeen]:
+    def voters(self) -> list[ObservedMember]:
         """Those who decide."""
         return [member for member in self.members.values() if not member.learner]
 
@@ -203,17 +203,17 @@ class ModelEtcd:
 
     def _new(self, peer_url: str, *, learner: bool, started: bool) -> int:
         number, self._next = self._next, self._next + 1
-        self.members[number] = MemberSeen(
-            id=number, name=pod_of([peer_url]), learner=learner, started=started, peer_url=peer_url
+        self.members[number] = ObservedMember(
+            id=number, name=pod_name_of([peer_url]), learner=learner, started=started, peer_url=peer_url
         )
         self.log[number] = 0
         return number
 
     # What the operator asks
 
-    async def voices(self) -> Mapping[str, Voice]:
+    async def reports(self) -> Mapping[str, MemberReport]:
         return {
-            name: Voice(
+            name: MemberReport(
                 member=process.member,
                 cluster=CLUSTER_ID,
                 version=process.version,
@@ -229,7 +229,7 @@ class ModelEtcd:
     def _answers(self, process: Process) -> bool:
         return process.answers or (not self.awaits_quorum and self.now() - process.since >= ALONE)
 
-    async def members_seen(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
+    async def members_seen(self, *, agreed: bool) -> tuple[ObservedMember, ...] | None:
         if (agreed and not self.led_by) or not self.reachable:
             return None
         return tuple(self.members.values())
@@ -240,9 +240,11 @@ class ModelEtcd:
     async def agreed_version(self) -> str:
         return min((each.version for each in self.processes.values()), default="")
 
-    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, KeyspaceHash]:
         members = {name: self.processes[name].member for name in names if name in self.processes}
-        return {name: Fingerprint(number if number in self.differ else 0, revision) for name, number in members.items()}
+        return {
+            name: KeyspaceHash(number if number in self.differ else 0, revision) for name, number in members.items()
+        }
 
     async def add(self, peer_url: str, *, learner: bool) -> None:
         self._need_quorum()
@@ -253,7 +255,7 @@ class ModelEtcd:
                 raise EtcdUnavailableError("etcdserver: unhealthy cluster")
         if learner and any(member.learner for member in self.members.values()):
             raise EtcdRefusedError("etcdserver: too many learner members in cluster")
-        name = pod_of([peer_url])
+        name = pod_name_of([peer_url])
         assert all(member.name != name for member in self.members.values()), f"{name} was added twice"
         self._new(peer_url, learner=learner, started=False)
         self.elect()
@@ -282,7 +284,7 @@ class ModelEtcd:
         assert self.led_by, f"removing {gone.name} has cost the quorum"
         self.wrote(f"remove {gone.name}")
 
-    def _check_removal(self, gone: MemberSeen) -> None:
+    def _check_removal(self, gone: ObservedMember) -> None:
         runs = any(each.member == gone.id and not each.hangs for each in self.processes.values())
         corrupt = (gone.id, "CORRUPT") in self.alarmed or gone.id in self.differ
         if runs and not gone.learner and not corrupt and not self.goes(gone.name):
@@ -295,7 +297,7 @@ class ModelEtcd:
         self.check_ways()
         self.wrote(f"update {self.members[member].name}")
 
-    async def auth(self) -> Auth:
+    async def auth(self) -> AuthState:
         if not self.asks_who or not self.led_by or not self.reachable:
             return ""
         return "on" if self.knows_root else "off"
@@ -344,8 +346,8 @@ class Asked:
         self.compact, self.defragment, self.disarm = model.compact, model.defragment, model.disarm
         self.update, self.auth, self.ask_who = model.update, model.auth, model.ask_who
 
-    async def voices(self) -> Mapping[str, Voice]:
-        return {name: voice for name, voice in (await self._model.voices()).items() if name in self._known}
+    async def reports(self) -> Mapping[str, MemberReport]:
+        return {name: report for name, report in (await self._model.reports()).items() if name in self._known}
 
-    async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
+    async def members(self, *, agreed: bool) -> tuple[ObservedMember, ...] | None:
         return await self._model.members_seen(agreed=agreed)

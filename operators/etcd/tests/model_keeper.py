@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from etcd_operator.kept import Kept, Origin
+from etcd_operator.backup_keeper import BackupState, SnapshotOrigin
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import Start, claim, keeps_data, peer_url, pod
+from etcd_operator.manifests import MemberStart, keeps_data, member_claim, member_pod, peer_url
 
 if TYPE_CHECKING:
     from model_world import World
@@ -27,19 +27,19 @@ class ModelKeeper:
     asked_version: int = 0
     """The generation with which the version was last changed."""
     restore_since: float | None = None
-    origin: Origin = "given"
+    origin: SnapshotOrigin = "given"
     phase: str = ""
 
     # What the operator asks
 
-    async def seen(self, cluster: EtcdCluster, ctx: Any) -> Kept:
+    async def seen(self, cluster: EtcdCluster, ctx: Any) -> BackupState:
         generation = cluster.metadata.generation or 0
         saved = self._is_saved(generation)
-        return Kept(
+        return BackupState(
             newest=self.newest,
             can_save=self.place,
             saved=f"snapshot-{generation}" if saved else "",
-            saving="it is being taken" if generation in self.asked and not saved else "",
+            saving="the snapshot is being taken" if generation in self.asked and not saved else "",
             restoring=f"back: {self.phase}" if self.is_busy else "",
             emptying=self.is_busy and self.phase in {"Emptying", "Seeding"},
             begun_from=self.phase in {"Joining", "Done"},
@@ -58,7 +58,7 @@ class ModelKeeper:
             self.asked[generation] = self.world.seconds()
             self.world.wrote(f"create EtcdBackup for {generation}")
 
-    async def restore(self, cluster: EtcdCluster, ctx: Any, origin: Origin, *, safely: bool) -> None:
+    async def restore(self, cluster: EtcdCluster, ctx: Any, origin: SnapshotOrigin, *, safely: bool) -> None:
         assert not self.is_busy, "two restores were begun at once"
         self.restore_since, self.phase, self.origin = self.world.seconds(), "", origin
         self.world.wrote(f"create EtcdRestore from the {origin} one")
@@ -109,11 +109,11 @@ class ModelKeeper:
         world.etcd.members.clear()
         world.etcd.disks.clear()
         cluster.status.cluster_id, cluster.status.members = "", type(cluster.status.members)()
-        seed = pod(cluster, f"{cluster.name}-0", Start("seed"), version=cluster.spec.version)
+        seed = member_pod(cluster, f"{cluster.name}-0", MemberStart("seed"), version=cluster.spec.version)
         world.put(seed)
         disk = seed.metadata.uid
         if keeps_data(cluster):
-            kept = claim(cluster, seed.name)
+            kept = member_claim(cluster, seed.name)
             world.put(kept)
             disk = kept.metadata.uid
         world.etcd.disks[disk or ""] = world.etcd.restored(peer_url(cluster, seed.name))

@@ -13,7 +13,7 @@ from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import keeps_data
 from etcd_operator.observation import quorum
 from etcd_operator.reconcile import Reconciler
-from etcd_operator.trust import Keyring, Keys
+from etcd_operator.tls import CredentialCache, EtcdCredentials
 from model_etcd import Asked, ModelEtcd, StartError
 from model_keeper import ModelKeeper
 from navarch import Context
@@ -54,7 +54,7 @@ class World:
     pods: dict[str, Pod] = field(default_factory=dict)
     claims: dict[str, PersistentVolumeClaim] = field(default_factory=dict)
     secrets: dict[str, Secret] = field(default_factory=dict)
-    keyring: Keyring = field(default_factory=Keyring)
+    keyring: CredentialCache = field(default_factory=CredentialCache)
     images: set[str] = field(default_factory=lambda: {"3.5.1", "3.5.2"})
     gone: dict[str, float] = field(default_factory=dict)
     """Nodes that are no more, and since when. Each pod has one of its own."""
@@ -254,7 +254,7 @@ class World:
         try:
             return await self._round()
         except Killed:
-            self.dies_after, self.keyring = 0, Keyring()
+            self.dies_after, self.keyring = 0, CredentialCache()
             return TICK
 
     def wait(self, seconds: float) -> None:
@@ -271,7 +271,9 @@ class World:
         return result.after or 0.0 if result else 30.0
 
     @asynccontextmanager
-    async def _connect(self, cluster: EtcdCluster, urls: Mapping[str, str], keys: Keys) -> AsyncIterator[Asked]:
+    async def _connect(
+        self, cluster: EtcdCluster, urls: Mapping[str, str], keys: EtcdCredentials
+    ) -> AsyncIterator[Asked]:
         known = self.stale[Pod] if self.stale is not None else self.pods
         same = (
             name for name in known if name in self.pods and known[name].metadata.uid == self.pods[name].metadata.uid

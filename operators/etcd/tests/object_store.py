@@ -95,5 +95,5 @@ def s3(store: ObjectStore) -> S3Source:
 
 def secret(key: str = KEY) -> Secret:
     """What it takes, or does not take."""
-    words = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
-    return Secret(name="aws", data={"credentials": words.encode(), "config": b"[default]\nregion = us-east-1\n"})
+    message = f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {SECRET}\n"
+    return Secret(name="aws", data={"credentials": message.encode(), "config": b"[default]\nregion = us-east-1\n"})

@@ -32,8 +32,8 @@ def _process_1(cluster: rig.Cluster) -> int:
     scratch = str(cluster.folder / "scratch").encode()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # a process that has ended meanwhile
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if scratch in words and words[0] != b"unshare":
+            message = (folder / "cmdline").read_bytes().split(b"\0")
+            if scratch in message and message[0] != b"unshare":
                 return int(folder.name)
     raise AssertionError(f"expected a process that was started with {scratch!r}, got none")
 

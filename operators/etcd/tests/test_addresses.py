@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 
-from etcd_operator.manifests import Start, client_urls, pod
+from etcd_operator.manifests import MemberStart, client_urls, member_pod
 from model_world import World
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import Pod
@@ -26,7 +26,7 @@ def a_pod() -> Pod:
     """Of a member whose cluster knows that its pods have such addresses."""
     cluster = a_cluster()
     cluster.status.ip_family = "IPv6"
-    made = pod(cluster, "c-0", Start("seed"), version="3.5.1")
+    made = member_pod(cluster, "c-0", MemberStart("seed"), version="3.5.1")
     made.status.pod_ip = HERE
     return made
 
@@ -53,7 +53,7 @@ async def listening(made: Pod, folder: Path, moved: dict[str, str]) -> AsyncIter
 
 
 async def test_a_member_listens_at_an_address_of_ipv6_and_is_reached_there(tmp_path: Path) -> None:
-    """With what is in the flags, and where the operator looks for it."""
+    """etcd's flags and the operator's URL have the IPv6 address in brackets."""
     made = a_pod()
     with ports.reserved(3) as (client, peer, metrics):
         moved = {":2379": f":{client}", ":2380": f":{peer}", ":2381": f":{metrics}"}
@@ -66,7 +66,7 @@ async def test_a_member_listens_at_an_address_of_ipv6_and_is_reached_there(tmp_p
 
 
 async def test_a_cluster_forms_where_pods_have_addresses_of_ipv6() -> None:
-    """Which only the first pod tells; killed on its way the operator gets there too."""
+    """The first pod tells the family; an operator that is killed on the way also gets there."""
     whole = await formed(new_world())
     for count in range(1, len(whole.writes), 3):
         world = new_world()

@@ -13,11 +13,10 @@ import pytest
 from obstore.store import MemoryStore
 
 from etcd_operator.backup.archive import Archive, series_name
-from etcd_operator.backup.faults import StoreError
+from etcd_operator.backup.snapshot_store import Bucket, StoreError
 from etcd_operator.backup.snapshots import Snapshot
-from etcd_operator.backup.store import Bucket
-from etcd_operator.places import S3Source
-from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec, being_restored
+from etcd_operator.destinations import S3Source
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec, snapshots_in_use
 from etcd_operator.restore.kinds import ClusterReference
 from navarch import Context
 from snapshot_files import a_snapshot
@@ -69,7 +68,7 @@ async def test_retention_leaves_what_a_restore_has_yet_to_read(bucket: Bucket, s
     ]
     restores[1].status.phase = "Done"
     client = SimpleNamespace(list=AsyncMock(return_value=restores))
-    spared = await being_restored("default", cast(Context, SimpleNamespace(client=client)))
+    spared = await snapshots_in_use("default", cast(Context, SimpleNamespace(client=client)))
     kept = await Archive(bucket).thin(NAME, NOW, most=1, oldest=FOREVER, spared=spared)
     assert [each.object for each in kept] == [old, new]
     assert older not in await bucket.names(NAME)

@@ -13,10 +13,10 @@ import pytest
 from clusters import NAME, SECONDS, example, serves
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, LocalSource, Manifest
 from etcd_operator.backup.archive import surplus
-from etcd_operator.backup.faults import DamagedError
+from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 from etcd_operator.backup.snapshots import check, take
+from etcd_operator.connector import ConnectedEtcd
 from etcd_operator.operator import etcd_operator
-from etcd_operator.reaching import Reached
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.testing import Cluster
 from object_store import SECRET, object_store, s3, secret
@@ -38,12 +38,12 @@ async def made(cluster: Cluster) -> EtcdBackup:
     )
 
 
-async def refused(cluster: Cluster, words: str) -> EtcdBackup:
+async def refused(cluster: Cluster, message: str) -> EtcdBackup:
     return await cluster.eventually(
         lambda: cluster.get(EtcdBackup, "nightly"),
-        lambda found: not found.status.succeeded and words in found.status.reason,
+        lambda found: not found.status.succeeded and message in found.status.reason,
         timeout=SECONDS,
-        what=f"a backup that fails: {words}",
+        what=f"a backup that fails: {message}",
     )
 
 
@@ -103,14 +103,14 @@ async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: 
     """Wrong keys, a store that is full, one that keeps half: each is named, nothing counts, and then it works."""
     async with object_store() as store, one_member(cluster):
         await cluster.apply(backup(s3=s3(store)))
-        await refused(cluster, "there is no Secret aws")
+        await refused(cluster, "Secret aws does not exist")
         await cluster.create(secret("AKIDWRONG"))
-        told = [await refused(cluster, "the store refuses")]
+        told = [await refused(cluster, "the store refused")]
         store.refuse = 507
         await cluster.apply(secret(), force=True)
         told.append(await refused(cluster, "is full"))
         store.refuse, store.cut = 0, 1000
-        told.append(await refused(cluster, "the store gave 1000 bytes back"))
+        told.append(await refused(cluster, "the store returned 1000 bytes"))
         assert not any(name.endswith(".manifest.json") for name in store.objects)
         store.cut = 0
         told.append(await made(cluster))
@@ -119,31 +119,33 @@ async def test_stores_that_misbehave_make_no_backup_and_tell_no_secret(cluster: 
 
 @pytest.mark.cluster(nodes=1)
 async def test_a_snapshot_that_was_cut_or_changed_is_noticed(cluster: Cluster, tmp_path: Path) -> None:
-    """Wherever a byte is missing or another one."""
+    """A snapshot with a missing or changed byte is refused, whichever byte it is."""
     async with one_member(cluster) as etcd:
         path = tmp_path / "snapshot.db"
-        taken = await take(Reached(etcd, await endpoints_of(cluster, NAME)), path)
+        taken = await take(ConnectedEtcd(etcd, await endpoints_of(cluster, NAME)), path)
     content = path.read_bytes()
     assert taken.size == len(content)
     for bad in (b"", content[:32], content[:-1], content[1:], content[:5000] + b"x" + content[5001:]):
         path.write_bytes(bad)
-        with pytest.raises(DamagedError):
+        with pytest.raises(DamagedSnapshotError):
             check(path)
 
 
 @pytest.mark.cluster(controllers=False)
-@pytest.mark.parametrize(("path", "words"), [("a/../../b", "stays below"), ("a/b", "there is no EtcdCluster")])
+@pytest.mark.parametrize(
+    ("path", "message"), [("a/../../b", "below the operator's folder"), ("a/b", "EtcdCluster example does not exist")]
+)
 async def test_a_folder_is_not_left_and_a_cluster_has_to_be_there(
-    cluster: Cluster, tmp_path: Path, path: str, words: str
+    cluster: Cluster, tmp_path: Path, path: str, message: str
 ) -> None:
-    """The reason is in the status."""
+    """The status names a path outside the folder, and a missing cluster."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.create(backup(local=LocalSource(path=path)))
-        await refused(cluster, words)
+        await refused(cluster, message)
 
 
 def test_retention_goes_by_time_and_leaves_the_newest() -> None:
-    """By number and by age; names and revisions do not matter."""
+    """Retention counts by number and age, and never by names or revisions."""
     hours = timedelta(hours=1)
     series = [
         Manifest(object=f"{n}", sha256="", size=1, revision=n, version="", taken=NOW - n * hours, verified="structure")

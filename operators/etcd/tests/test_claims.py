@@ -16,11 +16,11 @@ from clusters import NAME, SECONDS, serves
 from clusters import of_this_user as example
 from deployed import ACCOUNT
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
-from etcd_operator.backup.claims.pods import LABELS, claim_pod, keys_for, new_claim, secret_of
+from etcd_operator.backup.claim_pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
-from etcd_operator.kinds import Beginning, EtcdCluster, Healing, PodPolicy
+from etcd_operator.destinations import ClusterBackup
+from etcd_operator.kinds import EtcdCluster, Healing, PodPolicy, RestoreSource
 from etcd_operator.operator import etcd_operator
-from etcd_operator.places import ClusterBackup
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from mortal import Mortal, killed_with
@@ -59,9 +59,9 @@ async def made(cluster: Cluster, name: str = "once", *, revision: int = 0) -> Et
     )
 
 
-async def refused(cluster: Cluster, read: Callable[[], Awaitable[EtcdBackup | EtcdRestore]], words: str) -> None:
+async def refused(cluster: Cluster, read: Callable[[], Awaitable[EtcdBackup | EtcdRestore]], message: str) -> None:
     await cluster.eventually(
-        read, lambda found: words in found.status.reason, timeout=SECONDS, what=f"a status that says: {words}"
+        read, lambda found: message in found.status.reason, timeout=SECONDS, what=f"a status that says: {message}"
     )
 
 
@@ -119,7 +119,7 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         await refused(
             cluster,
             lambda: cluster.get(EtcdBackup, "one"),
-            "there is no PersistentVolumeClaim backups: create it, or give pvc.size",
+            "PersistentVolumeClaim backups does not exist: create it, or set pvc.size",
         )
         await cluster.create(new_claim(CLAIM, Quantity("1Gi")))
         await made(cluster, "one")
@@ -133,9 +133,9 @@ async def test_a_claim_that_is_not_there_is_named_and_one_that_was_tampered_with
         (folder / "one.db").write_bytes((folder / "three.db").read_bytes())
         (folder / "two.db").write_bytes((folder / "two.db").read_bytes()[:-100])
         await cluster.apply(restore("cut", inside("two.db")))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is cut off or changed")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "cut"), "is truncated or changed")
         await cluster.apply(restore("other", inside("one.db")))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "another one than its manifest says")
+        await refused(cluster, lambda: cluster.get(EtcdRestore, "other"), "does not match its manifest")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
         assert await get(cluster, NAME, b"/a") == b"second"
@@ -182,10 +182,12 @@ async def test_a_claim_of_a_member_is_refused_and_a_restore_makes_none(cluster: 
         await cluster.create(members)
         await cluster.create(example(1, paused=True))
         await cluster.create(backup())
-        await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups is that of a member")
+        await refused(cluster, lambda: cluster.get(EtcdBackup, "once"), "backups belongs to a member")
         mistyped = PvcSource(claim_name="mistyped", path="etcd.db", size=Quantity("1Gi"))
         await cluster.create(restore(place=mistyped))
-        await refused(cluster, lambda: cluster.get(EtcdRestore, "back"), "there is no PersistentVolumeClaim mistyped")
+        await refused(
+            cluster, lambda: cluster.get(EtcdRestore, "back"), "PersistentVolumeClaim mistyped does not exist"
+        )
         assert [each.name for each in await cluster.list(PersistentVolumeClaim)] == ["backups"]
 
 
@@ -255,7 +257,7 @@ async def test_a_cluster_keeps_backups_on_a_claim_and_begins_with_one(cluster: C
         place = inside((await made(cluster, SCHEDULED)).status.object)
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
-        await cluster.apply(example(1, restore_from=Beginning(pvc=place)))
+        await cluster.apply(example(1, restore_from=RestoreSource(pvc=place)))
         await serves(cluster, 1)
         assert await get(cluster, NAME, b"/a") == b"kept"
         await nothing_is_left(cluster)

@@ -12,7 +12,7 @@ import pytest
 import rig
 from etcd_members import running_etcd
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, PvcSource
-from etcd_operator.backup.claims.pods import LABELS
+from etcd_operator.backup.claim_pods import LABELS
 from etcd_operator.backup.snapshots import check
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec
 from etcd_operator.operator import etcd_operator

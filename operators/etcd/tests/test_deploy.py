@@ -16,8 +16,8 @@ import navarch
 from clusters import NAME, SECONDS, of_this_user
 from deployed import ACCOUNT, NAMESPACE, grant_secrets, manifests
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec
-from etcd_operator.kinds import GROUP, Beginning, EtcdCluster, IssuedTls, Storage, TlsPolicy
-from etcd_operator.places import BackupPolicy, ClusterBackup, S3Source
+from etcd_operator.destinations import BackupPolicy, ClusterBackup, S3Source
+from etcd_operator.kinds import GROUP, EtcdCluster, IssuedTls, MemberStorage, RestoreSource, TlsPolicy
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
@@ -26,7 +26,7 @@ from navarch.cluster.server.pipeline.audit_records import AuditRecord
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
 from navarch.testing import Cluster
-from navarch.testing.engines import over_https
+from navarch.testing.cluster import over_https
 from object_store import object_store, s3, secret
 
 SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (etcd_operator, navarch, msgspec)]
@@ -144,9 +144,9 @@ async def grows_and_shrinks(cluster: Cluster) -> None:
     """In members and claims; services that somebody edits are put right."""
     await cluster.apply(small())
     await serves(cluster)
-    await cluster.apply(small(size=2, storage=Storage(size=Quantity("2Gi"))))
+    await cluster.apply(small(size=2, storage=MemberStorage(size=Quantity("2Gi"))))
     await serves(cluster, size=2)
-    await cluster.apply(small(storage=Storage(size=Quantity("2Gi"))))
+    await cluster.apply(small(storage=MemberStorage(size=Quantity("2Gi"))))
     await serves(cluster)
 
 
@@ -163,7 +163,7 @@ async def is_backed_up(cluster: Cluster, place: S3Source) -> None:
     await cluster.eventually(
         lambda: cluster.get(EtcdBackup, "once"), lambda found: found.status.succeeded, timeout=SECONDS
     )
-    grown = Storage(size=Quantity("2Gi"))
+    grown = MemberStorage(size=Quantity("2Gi"))
     own = ClusterBackup(s3=place, policy=BackupPolicy(backup_interval_in_second=3600))
     await cluster.apply(small(storage=grown, backup=own))
     await cluster.eventually(lambda: cluster.list(EtcdBackup), lambda found: len(found) == 2, timeout=SECONDS)
@@ -175,7 +175,7 @@ async def is_restored(cluster: Cluster, place: S3Source) -> None:
     """In its place, and as another cluster that begins with the data."""
     spec = EtcdRestoreSpec(s3=place, etcd_cluster=ClusterReference(name=NAME))
     await cluster.apply(EtcdRestore(name="back", spec=spec))
-    await cluster.apply(small("again", restore_from=Beginning(s3=place)))
+    await cluster.apply(small("again", restore_from=RestoreSource(s3=place)))
     await cluster.eventually(
         lambda: cluster.list(EtcdRestore),
         lambda found: len(found) == 2 and all(restore.status.succeeded for restore in found),

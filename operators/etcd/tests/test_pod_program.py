@@ -21,11 +21,11 @@ import pytest
 
 from etcd_operator.backup import Archive
 from etcd_operator.backup.archive import series_name
-from etcd_operator.backup.claims.files import ClaimFiles, Connection
-from etcd_operator.backup.claims.pods import keys_for
-from etcd_operator.backup.faults import DamagedError, StoreError
+from etcd_operator.backup.claim_files import ClaimConnection, ClaimFiles
+from etcd_operator.backup.claim_pods import keys_for
+from etcd_operator.backup.snapshot_store import DamagedSnapshotError, StoreError
 from etcd_operator.manifests import program
-from etcd_operator.trust import Keys
+from etcd_operator.tls import EtcdCredentials
 from navarch._base.clock import SystemClock
 from rig import ports
 from snapshot_files import a_snapshot
@@ -53,7 +53,7 @@ async def started(doing: str, *, before: Sequence[str] = (), **environment: str)
 
 
 @asynccontextmanager
-async def running(folder: Path, *, before: Sequence[str] = ()) -> AsyncIterator[tuple[int, Keys, Process]]:
+async def running(folder: Path, *, before: Sequence[str] = ()) -> AsyncIterator[tuple[int, EtcdCredentials, Process]]:
     """With a claim, and what it takes to be let in."""
     files, keys = keys_for(SystemClock().now(), SECONDS)
     tls, root = folder / "tls", folder / "claim"
@@ -66,16 +66,16 @@ async def running(folder: Path, *, before: Sequence[str] = ()) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def reached(port: int, keys: Keys) -> AsyncIterator[Connection]:
+async def reached(port: int, keys: EtcdCredentials) -> AsyncIterator[ClaimConnection]:
     """Once it answers."""
-    async with Connection.to(HOST, port, context_of(keys), keys.server_name) as connection:
+    async with ClaimConnection.to(HOST, port, context_of(keys), keys.server_name) as connection:
         async with asyncio.timeout(SECONDS):
             while not await connection.answers():
                 await SystemClock().sleep(0.05)
         yield connection
 
 
-def context_of(keys: Keys) -> ssl.SSLContext:
+def context_of(keys: EtcdCredentials) -> ssl.SSLContext:
     with keys.tls() as tls:
         assert tls is not None
         return tls.context()
@@ -104,7 +104,7 @@ async def test_a_snapshot_comes_back_from_a_claim_and_old_ones_go(tmp_path: Path
             f"{each.object}{ending}" for each in kept for ending in ("", ".manifest.json")
         }
         a_snapshot(tmp_path / "claim" / names[2], revision=8)
-        with pytest.raises(DamagedError, match="another one than its manifest says"):
+        with pytest.raises(DamagedSnapshotError, match="does not match its manifest"):
             await archive.fetch(names[2], tmp_path / "other.db")
 
 
@@ -115,7 +115,7 @@ async def test_nobody_is_let_in_who_is_not_the_operator(tmp_path: Path) -> None:
         (tmp_path / "claim" / "secret").write_bytes(b"all keys")
         trusting = ssl.create_default_context(cadata=keys.trusted.decode())
         for tls in (trusting, context_of(stranger)):
-            async with Connection.to(HOST, port, tls, keys.server_name) as connection:
+            async with ClaimConnection.to(HOST, port, tls, keys.server_name) as connection:
                 assert not await connection.answers()
         said = await asyncio.to_thread(asked_in_plain_text, port)
         assert b"all keys" not in said
@@ -145,7 +145,7 @@ async def test_who_is_slow_holds_up_nobody(tmp_path: Path) -> None:
             assert silent.fileno() > 0
 
 
-def as_operator(port: int, keys: Keys) -> ssl.SSLSocket:
+def as_operator(port: int, keys: EtcdCredentials) -> ssl.SSLSocket:
     """A connection that says what no client of ours would."""
     plain = socket.create_connection((HOST, port), timeout=SECONDS)
     return context_of(keys).wrap_socket(plain, server_hostname=keys.server_name)
@@ -164,7 +164,7 @@ async def test_a_pod_that_ends_is_said_to(tmp_path: Path) -> None:
         await files.put("whole.partial", b"1")
         process.kill()
         await process.wait()
-        with pytest.raises(StoreError, match="the pod that has the claim backups mounted broke off"):
+        with pytest.raises(StoreError, match="the pod that mounts the claim backups closed the connection"):
             await read(files, "whole.partial")
 
 
@@ -212,14 +212,14 @@ async def test_nothing_outside_the_claim_is_touched(tmp_path: Path) -> None:
         (tmp_path / "claim" / "up").symlink_to(tmp_path)
         files = ClaimFiles("backups", connection)
         for name in ("link", "up/outside"):
-            with pytest.raises(StoreError, match="may not do that there"):
+            with pytest.raises(StoreError, match="the pod's user lacks permission"):
                 await read(files, name)
-            with pytest.raises(StoreError, match="may not do that there"):
+            with pytest.raises(StoreError, match="the pod's user lacks permission"):
                 await files.put(name, b"changed")
         with as_operator(port, keys) as raw:
             raw.sendall(b"GET /../outside HTTP/1.0\r\n\r\n")
             assert b" 500 " in raw.recv(1000)
-        with pytest.raises(StoreError, match="no such file on the claim backups"):
+        with pytest.raises(StoreError, match="the file does not exist on the claim backups"):
             await read(files, "nothing")
     assert outside.read_bytes() == b"not to be told"
 

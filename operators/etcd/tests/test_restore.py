@@ -60,12 +60,12 @@ async def reached(cluster: Cluster, phase: str) -> None:
     )
 
 
-async def refused(cluster: Cluster, words: str) -> None:
+async def refused(cluster: Cluster, message: str) -> None:
     await cluster.eventually(
         lambda: status_of(cluster),
-        lambda status: words in status.reason,
+        lambda status: message in status.reason,
         timeout=SECONDS,
-        what=f"a restore that waits: {words}",
+        what=f"a restore that waits: {message}",
     )
 
 
@@ -180,7 +180,7 @@ async def test_a_new_cluster_begins_with_a_snapshot_from_s3(cluster: Cluster) ->
         await cluster.delete(EtcdCluster, NAME)
         await cluster.eventually(lambda: cluster.list(Pod), lambda pods: not pods, timeout=SECONDS)
         await cluster.apply(restore(s3=s3(store)))
-        await refused(cluster, "there is no EtcdCluster")
+        await refused(cluster, "EtcdCluster example does not exist")
         await cluster.create(example(1, paused=True))
         done = await restored(cluster)
         assert not done.safety_copy
@@ -197,13 +197,13 @@ async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Pa
         await put(cluster, NAME, b"/a", b"first")
         pod = await cluster.get(Pod, f"{NAME}-0")
         await cluster.apply(restore())
-        await refused(cluster, "there is no such object")
+        await refused(cluster, "the object, bucket or folder does not exist")
         await cluster.delete(EtcdRestore, "back")
         await backed_up(cluster)
         path = tmp_path / "default" / PLACE.path
         path.write_bytes(path.read_bytes()[:-100])
         await cluster.apply(restore())
-        await refused(cluster, "is cut off or changed")
+        await refused(cluster, "is truncated or changed")
         assert (await cluster.get(Pod, f"{NAME}-0")).metadata.uid == pod.metadata.uid
         assert not (await cluster.get(EtcdCluster, NAME)).spec.paused
         assert await get(cluster, NAME, b"/a") == b"first"

@@ -12,15 +12,15 @@ from unittest.mock import AsyncMock, Mock
 import pytest
 
 from clusters import NAME, example, owned_by
-from etcd_operator.backup.faults import BackupError
+from etcd_operator.backup.snapshot_store import BackupError
+from etcd_operator.destinations import ClusterBackup, LocalSource
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import claim
-from etcd_operator.places import ClusterBackup, LocalSource
-from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec, Keeping
+from etcd_operator.manifests import member_claim
+from etcd_operator.restore import ApiBackupKeeper, EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, Phase
+from etcd_operator.restore.lock import RESTORING, acquire
 from etcd_operator.restore.reconcile import cluster_of
-from etcd_operator.restore.seeding import released, seed_name, started
-from etcd_operator.restore.turns import RESTORING, has_turn
+from etcd_operator.restore.seed import released, seed_name, started
 from navarch import Context
 from navarch.errors import AlreadyExists, NotFound
 from navarch.k8s.core.v1 import (
@@ -91,7 +91,7 @@ def a_restore(name: str = "back", phase: Phase = "Seeding") -> EtcdRestore:
 
 def of(uid: str, name: str) -> PersistentVolumeClaim:
     """The claim of a member of the cluster with that uid."""
-    return owned_by(a_cluster(uid), claim(a_cluster(), name))
+    return owned_by(a_cluster(uid), member_claim(a_cluster(), name))
 
 
 async def test_a_first_member_has_a_claim_of_its_own_cluster() -> None:
@@ -112,8 +112,8 @@ def with_a_failed_disk(pod: Pod) -> None:
 
 
 def with_a_volume_on_a_node_that_is_gone(pod: Pod) -> None:
-    words = "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity."
-    pod.status.conditions = [PodCondition(type="PodScheduled", status="False", message=words)]
+    message = "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity."
+    pod.status.conditions = [PodCondition(type="PodScheduled", status="False", message=message)]
 
 
 @pytest.mark.parametrize("fail", [with_a_failed_disk, with_a_volume_on_a_node_that_is_gone])
@@ -135,7 +135,7 @@ async def test_a_snapshot_is_not_put_into_the_claim_of_somebody_else(owner: str)
     """It came after the restore had begun: its data would be moved aside, and the new data might go with it."""
     server = Server()
     server.put(of(owner, SEED))
-    with pytest.raises(BackupError, match="is there, and not of this cluster"):
+    with pytest.raises(BackupError, match="already exists and does not belong to this cluster"):
         await started(a_cluster(), a_restore(), server.ctx, "python")
     assert not await server.ctx.client.list(Pod)
 
@@ -144,7 +144,7 @@ async def test_a_pod_that_another_one_was_faster_to_make_is_not_taken_for_the_fi
     """It would be said to serve the snapshot, and the others' data be given up."""
     server, cluster = Server(), a_cluster()
     await started(cluster, a_restore("other"), server.ctx, "python")
-    with pytest.raises(BackupError, match="is not of this restore"):
+    with pytest.raises(BackupError, match="does not belong to this restore"):
         await started(cluster, a_restore(), server.ctx, "python")
 
 
@@ -163,13 +163,13 @@ async def test_a_restore_that_starts_members_is_waited_for_though_its_note_is_go
     first, second = a_restore("first", "Seeding"), a_restore("second", "Emptying")
     server = Server()
     server.put(first, second)
-    assert not await has_turn(a_cluster(), second, server.ctx)
+    assert not await acquire(a_cluster(), second, server.ctx)
     assert not server.patches
     first.status.phase = "Emptying"
-    assert await has_turn(a_cluster(), second, server.ctx)
+    assert await acquire(a_cluster(), second, server.ctx)
     given = a_cluster()
     given.metadata.annotations = {RESTORING: "first"}
-    assert not await has_turn(given, second, server.ctx)
+    assert not await acquire(given, second, server.ctx)
 
 
 async def test_a_restore_asks_the_server_what_its_cluster_has() -> None:
@@ -188,6 +188,6 @@ async def test_a_snapshot_before_an_upgrade_takes_the_place_of_no_earlier_cluste
         cluster, apply = a_cluster(uid), AsyncMock()
         cluster.metadata.generation = 2
         cluster.spec.backup = ClusterBackup(local=LocalSource(path="some/etcd.db"))
-        await Keeping(Mock(has_folder=True)).back_up(cluster, cast(Context, SimpleNamespace(apply=apply)))
+        await ApiBackupKeeper(Mock(has_folder=True)).back_up(cluster, cast(Context, SimpleNamespace(apply=apply)))
         names.append(apply.await_args.args[0].spec.local.path if apply.await_args else "")
     assert names == ["some/etcd.db.before-3.5.1-2-00000000", "some/etcd.db.before-3.5.1-2-11111111"]

@@ -9,14 +9,14 @@ import pytest
 
 from clusters import NAME, SECONDS, example, owned_by
 from etcd_operator.backup import EtcdBackup
+from etcd_operator.destinations import LocalSource
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.manifests import claim
+from etcd_operator.manifests import member_claim
 from etcd_operator.operator import etcd_operator
-from etcd_operator.places import LocalSource
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
-from etcd_operator.restore.keeping import under_way
+from etcd_operator.restore.keeper import under_way
 from etcd_operator.restore.kinds import ClusterReference, Phase
-from etcd_operator.restore.turns import RESTORING, ahead
+from etcd_operator.restore.lock import RESTORING, restores_ahead
 from navarch import Context
 from navarch.api import OwnerReference
 from navarch.client import MergePatch
@@ -31,7 +31,7 @@ async def restoring(cluster: Cluster, phase: str, *, owned: bool = True, **statu
     """A restore that has got as far as that; its first member has a claim, or somebody else one of its name."""
     await prepare_crds(cluster.client, [EtcdCluster, EtcdBackup, EtcdRestore], "install")
     made = await cluster.create(example(3, paused=True))
-    await cluster.create(owned_by(made, claim(example(3), SEED)) if owned else claim(example(3), SEED))
+    await cluster.create(owned_by(made, member_claim(example(3), SEED)) if owned else member_claim(example(3), SEED))
     spec = EtcdRestoreSpec(local=LocalSource(path="some/etcd.db"), etcd_cluster=ClusterReference(name=NAME))
     await cluster.create(EtcdRestore(name="back", spec=spec))
     known = {"phase": phase, "seed": SEED, "sha256": "0", "etcdRevision": 7, "nextRevision": 1007, **status}
@@ -112,8 +112,8 @@ async def test_who_waits_for_whom(cluster: Cluster, phase: str) -> None:
     ctx = cast(Context, SimpleNamespace(client=cluster.client))
     for each in (own, theirs):
         each.metadata.namespace = "default"
-    assert [it.name for it in await ahead(theirs, ctx)] == ["back"]
-    assert [it.name for it in await ahead(own, ctx)] == ([] if phase == "Joining" else ["back"])
+    assert [it.name for it in await restores_ahead(theirs, ctx)] == ["back"]
+    assert [it.name for it in await restores_ahead(own, ctx)] == ([] if phase == "Joining" else ["back"])
 
 
 async def test_a_restore_that_was_slower_begins_again_after_the_other(cluster: Cluster) -> None:
@@ -136,7 +136,7 @@ async def test_a_restore_that_was_slower_begins_again_after_the_other(cluster: C
 async def test_what_somebody_has_kept_of_an_earlier_cluster_is_not_touched(cluster: Cluster) -> None:
     """A claim with the labels of the cluster that is not its own: nothing begins before it is gone, which is said."""
     await restoring(cluster, "")
-    await cluster.create(claim(example(3), KEPT))
+    await cluster.create(member_claim(example(3), KEPT))
     async with cluster.run(etcd_operator()):
         await cluster.eventually(lambda: told(cluster), lambda it: KEPT in it.status.reason)
         await cluster.delete(PersistentVolumeClaim, KEPT)
@@ -144,7 +144,7 @@ async def test_what_somebody_has_kept_of_an_earlier_cluster_is_not_touched(clust
 
 
 async def test_a_restore_whose_cluster_another_one_took_is_over(cluster: Cluster) -> None:
-    """It does not say that it has succeeded."""
+    """A superseded restore ends without success."""
     await restoring(cluster, "Joining", resumed=True)
     await cluster.client.patch(EtcdCluster, NAME, MergePatch({"metadata": {"annotations": {RESTORING: "another"}}}))
     async with cluster.run(etcd_operator()):

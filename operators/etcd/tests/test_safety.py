@@ -7,16 +7,20 @@ from datetime import timedelta
 
 import pytest
 
-from etcd_operator.kept import Kept
+from etcd_operator.backup_keeper import BackupState
 from etcd_operator.kinds import EtcdSettings, Healing
 from etcd_operator.manifests import template_of
-from etcd_operator.observation import Alarm, ClaimSeen, Fingerprint, MemberSeen, Observation, PodSeen, Voice
-from etcd_operator.planning import decide
-from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
-from etcd_operator.restore.kinds import ClusterReference
-from etcd_operator.restore.seeds import seed
-from etcd_operator.status import tell
-from etcd_operator.steps import (
+from etcd_operator.observation import (
+    Alarm,
+    KeyspaceHash,
+    MemberReport,
+    Observation,
+    ObservedClaim,
+    ObservedMember,
+    ObservedPod,
+)
+from etcd_operator.plan import decide
+from etcd_operator.plan.steps import (
     AddMember,
     ChooseSurvivor,
     Compact,
@@ -28,17 +32,21 @@ from etcd_operator.steps import (
     Restore,
     StartMember,
 )
+from etcd_operator.report import report_status
+from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.kinds import ClusterReference
+from etcd_operator.restore.seed import seed
 from observed import LONG_AGO, NOW, a_cluster, down, healthy
 
-BACKUP = Kept(newest="some/etcd.db of yesterday")
+BACKUP = BackupState(newest="some/etcd.db of yesterday")
 
 
 def accused(*numbers: int) -> tuple[tuple[int, Alarm], ...]:
     return tuple((number, "CORRUPT") for number in numbers)
 
 
-def prints(*hashes: int) -> dict[str, Fingerprint]:
-    return {f"c-{number}": Fingerprint(each, 1) for number, each in enumerate(hashes)}
+def prints(*hashes: int) -> dict[str, KeyspaceHash]:
+    return {f"c-{number}": KeyspaceHash(each, 1) for number, each in enumerate(hashes)}
 
 
 # Alarms
@@ -63,12 +71,12 @@ def test_an_alarm_that_names_nobody_is_not_taken_back() -> None:
     assert decide(cluster, differ).step == RemoveMember(seen.members[1])
     alike = replace(seen, compared=True, fingerprints=prints(8, 8, 8))
     assert decide(cluster, alike).step == Disarm(0, "CORRUPT")
-    some = replace(seen, compared=True, fingerprints={"c-0": Fingerprint(8, 1)})
+    some = replace(seen, compared=True, fingerprints={"c-0": KeyspaceHash(8, 1)})
     assert decide(cluster, some).step is None
 
 
 def test_of_two_members_none_is_removed_on_the_word_of_the_other() -> None:
-    """One against one is no majority."""
+    """With one vote against one, no member is removed."""
     cluster = a_cluster(size=2)
     plan = decide(cluster, replace(healthy(cluster, 2), alarms=accused(2)))
     assert (plan.step, plan.stuck) == (None, True)
@@ -96,8 +104,8 @@ def test_a_larger_quota_is_rolled_out_before_the_alarm_is_taken_back() -> None:
 
 
 def _sized(seen: Observation, size: int, in_use: int) -> Observation:
-    voices = {name: replace(voice, size=size, in_use=in_use, revision=7) for name, voice in seen.voices.items()}
-    return replace(seen, voices=voices, alarms=((1, "NOSPACE"),))
+    reports = {name: replace(report, size=size, in_use=in_use, revision=7) for name, report in seen.reports.items()}
+    return replace(seen, reports=reports, alarms=((1, "NOSPACE"),))
 
 
 # No quorum
@@ -105,7 +113,7 @@ def _sized(seen: Observation, size: int, in_use: int) -> Observation:
 
 def lost(seen: Observation, **fields: object) -> Observation:
     """Nobody answers, and no pod is there."""
-    return replace(seen, pods={}, voices={}, members=(), agreed=False, **fields)  # type: ignore[arg-type]
+    return replace(seen, pods={}, reports={}, members=(), agreed=False, **fields)  # type: ignore[arg-type]
 
 
 def test_a_learner_that_has_not_begun_does_not_make_a_quorum_lost() -> None:
@@ -117,9 +125,9 @@ def test_a_learner_that_has_not_begun_does_not_make_a_quorum_lost() -> None:
     first = decide(cluster, seen).step
     assert isinstance(first, StartMember)
     assert first.name == "c-0"
-    started = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=NOW)})
+    started = replace(seen, pods={"c-0": ObservedPod(name="c-0", running=True, unready_since=NOW)})
     assert decide(cluster, started).step is None
-    for_long = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=LONG_AGO)})
+    for_long = replace(seen, pods={"c-0": ObservedPod(name="c-0", running=True, unready_since=LONG_AGO)})
     assert decide(cluster, for_long).step is None
 
 
@@ -128,9 +136,9 @@ def test_who_may_have_voted_is_heard_before_a_quorum_is_lost() -> None:
     cluster = a_cluster(size=1, healing=Healing(restore_from_backup=True))
     cluster.status.members.ready, cluster.status.members.unready = ["c-0"], ["c-1"]
     seen = lost(healthy(cluster, 1), kept=BACKUP)
-    started = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=NOW)})
+    started = replace(seen, pods={"c-0": ObservedPod(name="c-0", running=True, unready_since=NOW)})
     assert decide(cluster, started).step is None
-    for_long = replace(seen, pods={"c-0": PodSeen(name="c-0", running=True, unready_since=LONG_AGO)})
+    for_long = replace(seen, pods={"c-0": ObservedPod(name="c-0", running=True, unready_since=LONG_AGO)})
     assert decide(cluster, for_long).step == Restore("newest")
 
 
@@ -138,7 +146,7 @@ def test_a_disk_that_fails_once_has_not_lost_its_data() -> None:
     """An error of a network's disk passes: nothing goes back to a backup because of it."""
     cluster = a_cluster(healing=Healing(restore_from_backup=True))
     seen = replace(healthy(cluster), agreed=False, kept=BACKUP)
-    seen = replace(seen, voices={"c-0": replace(seen.voices["c-0"], leader=0)})
+    seen = replace(seen, reports={"c-0": replace(seen.reports["c-0"], leader=0)})
     once = down(seen, "c-1", "c-2", trouble="disk", restarts=1)
     assert decide(cluster, once).step is None
     long = down(seen, "c-1", "c-2", trouble="disk", restarts=5, unready_since=NOW)
@@ -157,18 +165,18 @@ def test_survivors_are_started_and_asked_before_one_is_chosen() -> None:
     first = decide(cluster, seen).step
     assert isinstance(first, StartMember)
     assert first.start.how == "return"
-    voices = {name: replace(whole.voices[name], leader=0) for name in two}
-    asked = replace(seen, pods={name: whole.pods[name] for name in two}, voices=voices, members=whole.members)
+    reports = {name: replace(whole.reports[name], leader=0) for name in two}
+    asked = replace(seen, pods={name: whole.pods[name] for name in two}, reports=reports, members=whole.members)
     assert decide(cluster, asked).step == ChooseSurvivor("c-3")
-    chosen = replace(asked, claims={**two, "c-3": ClaimSeen(name="c-3", chosen=True)})
+    chosen = replace(asked, claims={**two, "c-3": ObservedClaim(name="c-3", chosen=True)})
     assert decide(cluster, chosen).step == DeletePod("c-3")
-    stopped = replace(chosen, pods={"c-1": whole.pods["c-1"]}, voices={"c-1": voices["c-1"]})
+    stopped = replace(chosen, pods={"c-1": whole.pods["c-1"]}, reports={"c-1": reports["c-1"]})
     last = decide(cluster, stopped).step
     assert isinstance(last, StartMember)
     assert (last.name, last.start.how) == ("c-3", "survivor")
-    back = replace(stopped, claims={**whole.claims, "c-3": ClaimSeen(name="c-3", chosen=True)})
+    back = replace(stopped, claims={**whole.claims, "c-3": ObservedClaim(name="c-3", chosen=True)})
     assert decide(cluster, back).step == ChooseSurvivor("c-3", chosen=False)
-    forced = replace(back, pods={"c-3": PodSeen(name="c-3", forced=True)}, voices={})
+    forced = replace(back, pods={"c-3": ObservedPod(name="c-3", forced=True)}, reports={})
     assert decide(cluster, forced).step == DeletePod("c-3")
 
 
@@ -176,15 +184,15 @@ def test_a_member_that_cannot_start_and_loses_its_claim_is_replaced() -> None:
     """Its pod is not made anew, since it would lose its data; the others have it too."""
     cluster = a_cluster()
     seen = down(healthy(cluster), "c-1", trouble="image", template="other")
-    seen = replace(seen, claims={**seen.claims, "c-1": ClaimSeen(name="c-1", ending=True)})
+    seen = replace(seen, claims={**seen.claims, "c-1": ObservedClaim(name="c-1", ending=True)})
     assert decide(cluster, seen).step == RemoveMember(seen.members[1])
 
 
 def test_a_choice_is_forgotten_when_a_quorum_is_there() -> None:
-    """Another loss is another choice."""
+    """After the quorum returns, the next loss chooses anew."""
     cluster = a_cluster()
     seen = healthy(cluster)
-    seen = replace(seen, claims={**seen.claims, "c-1": ClaimSeen(name="c-1", chosen=True)})
+    seen = replace(seen, claims={**seen.claims, "c-1": ObservedClaim(name="c-1", chosen=True)})
     assert decide(cluster, seen).step == ChooseSurvivor("c-1", chosen=False)
 
 
@@ -192,9 +200,9 @@ def test_members_that_only_the_operator_cannot_reach_are_not_said_to_be_down() -
     """Their pods are ready, which a quorum says: whether they serve is not known here."""
     cluster = a_cluster()
     cluster.status.members.ready = ["c-0", "c-1", "c-2"]
-    seen = replace(healthy(cluster), voices={}, members=(), agreed=False)
+    seen = replace(healthy(cluster), reports={}, members=(), agreed=False)
     plan = decide(cluster, seen)
-    tell(cluster, seen, plan)
+    report_status(cluster, seen, plan)
     available = cluster.status.condition("Available")
     assert plan.reason == "Unreachable"
     assert available is not None
@@ -208,11 +216,11 @@ def test_nobody_is_started_while_a_restore_has_emptied_the_cluster() -> None:
     """Somebody applies the old manifest, without its pause: what members had before must not meet what is restored."""
     cluster = a_cluster()
     cluster.status.cluster_id = ""
-    seen = lost(healthy(cluster), kept=Kept(restoring="back: c-0 begins with the snapshot", emptying=True))
+    seen = lost(healthy(cluster), kept=BackupState(restoring="back: c-0 begins with the snapshot", emptying=True))
     assert decide(cluster, seen).step is None
-    one = replace(seen, claims={"c-0": ClaimSeen(name="c-0")})
+    one = replace(seen, claims={"c-0": ObservedClaim(name="c-0")})
     assert decide(cluster, one).step is None
-    joining = replace(one, kept=Kept(restoring="back: 0 of 3 members serve"))
+    joining = replace(one, kept=BackupState(restoring="back: 0 of 3 members serve"))
     assert isinstance(decide(cluster, joining).step, StartMember)
     assert decide(cluster, replace(joining, claims={})).step is None
 
@@ -250,10 +258,10 @@ def test_only_a_member_of_its_own_gives_a_new_cluster_its_identity() -> None:
     cluster.status.cluster_id = ""
     seen = healthy(cluster, 1)
     assert decide(cluster, seen).step == Remember(1)
-    other = MemberSeen(id=1, name="c-0", peer_url="http://c-0.c.other.svc:2380")
+    other = ObservedMember(id=1, name="c-0", peer_url="http://c-0.c.other.svc:2380")
     plan = decide(cluster, replace(seen, members=(other,)))
     assert plan.step is None
-    assert "c-0" in plan.words
+    assert "c-0" in plan.message
 
 
 def test_a_new_cluster_waits_for_what_an_earlier_one_of_its_name_has_left() -> None:
@@ -262,7 +270,7 @@ def test_a_new_cluster_waits_for_what_an_earlier_one_of_its_name_has_left() -> N
     cluster.status.cluster_id = ""
     plan = decide(cluster, Observation(now=NOW, others=frozenset({"c-0"})))
     assert plan.step is None
-    assert "c-0" in plan.words
+    assert "c-0" in plan.message
     formed = a_cluster(size=4)
     assert decide(formed, replace(healthy(formed), others=frozenset({"c-3"}))).step == AddMember("c-4", learner=True)
 
@@ -271,12 +279,12 @@ def test_a_new_cluster_waits_for_what_an_earlier_one_of_its_name_has_left() -> N
 
 
 def test_a_version_that_hangs_is_taken_back_where_there_is_only_one_member() -> None:
-    """It neither ends nor answers."""
+    """A single member that hangs with a new version returns to the version before."""
     cluster = a_cluster(size=1, version="3.5.20")
     whole = healthy(cluster, 1)
     cluster.spec.version, cluster.status.failed_version, cluster.status.failed_generation = "3.5.21", "3.5.21", 1
     pod = replace(whole.pods["c-0"], version="3.5.21", template="other", ready=False, unready_since=LONG_AGO)
-    seen = replace(whole, pods={"c-0": pod}, voices={}, members=(), agreed=False)
+    seen = replace(whole, pods={"c-0": pod}, reports={}, members=(), agreed=False)
     assert decide(cluster, seen).step == DeletePod("c-0")
 
 
@@ -284,16 +292,16 @@ def test_a_version_with_a_suffix_is_the_version_that_runs() -> None:
     """etcd does not know the suffix of its image: a crash is no failed roll-out."""
     cluster = a_cluster(version="3.5.21-0")
     seen = healthy(cluster)
-    spoken = {name: replace(voice, version="3.5.21") for name, voice in seen.voices.items()}
-    seen = replace(seen, voices=spoken)
-    tell(cluster, seen, decide(cluster, seen))
+    spoken = {name: replace(report, version="3.5.21") for name, report in seen.reports.items()}
+    seen = replace(seen, reports=spoken)
+    report_status(cluster, seen, decide(cluster, seen))
     assert (cluster.status.current_version, cluster.status.target_version) == ("3.5.21-0", "")
     crashed = down(seen, "c-1", trouble="crash", restarts=1, unready_since=LONG_AGO)
     assert decide(cluster, crashed).reason == "Healing"
 
 
 def test_the_next_version_waits_while_members_have_not_agreed_on_any() -> None:
-    """etcd says so in words."""
+    """The roll-out waits while etcd reports a word instead of a version."""
     cluster = a_cluster(version="3.5.21")
     seen = healthy(cluster)
     cluster.spec.version = "3.6.8"
@@ -314,9 +322,9 @@ def test_a_member_of_which_nobody_knows_is_replaced_and_the_others_stay() -> Non
     """Somebody has added one by hand, at an address that is no pod's, and another one twice."""
     cluster = a_cluster()
     seen = healthy(cluster)
-    strange = MemberSeen(id=9, name="10", peer_url="http://10.0.0.9:2380")
+    strange = ObservedMember(id=9, name="10", peer_url="http://10.0.0.9:2380")
     assert decide(cluster, replace(seen, members=(*seen.members, strange))).step == RemoveMember(strange)
-    twin = MemberSeen(id=9, name="c-1", learner=True, peer_url="http://c-1.elsewhere.svc:2380")
+    twin = ObservedMember(id=9, name="c-1", learner=True, peer_url="http://c-1.elsewhere.svc:2380")
     seen = replace(seen, members=(*seen.members, twin))
     assert decide(cluster, replace(seen, now=seen.now + timedelta(hours=1))).step == RemoveMember(twin)
 
@@ -325,5 +333,5 @@ def test_a_voice_of_another_member_is_not_this_ones() -> None:
     """Two pods have had the same address: who answers there is only one of them."""
     cluster = a_cluster()
     seen = healthy(cluster)
-    mixed = {**seen.voices, "c-1": Voice(member=1, cluster=1, version="3.5.21", leader=1)}
-    assert decide(cluster, replace(seen, voices=mixed)).step is None
+    mixed = {**seen.reports, "c-1": MemberReport(member=1, cluster=1, version="3.5.21", leader=1)}
+    assert decide(cluster, replace(seen, reports=mixed)).step is None

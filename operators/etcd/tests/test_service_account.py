@@ -6,9 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from etcd_operator.backup import service_account
-from etcd_operator.backup.faults import PlaceError
-from etcd_operator.backup.service_account import ServiceAccount
+from etcd_operator.backup.credentials import ServiceAccount
+from etcd_operator.backup.snapshot_store import DestinationError
 
 
 def test_key_that_is_longer_than_keys_are_is_not_even_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +16,7 @@ def test_key_that_is_longer_than_keys_are_is_not_even_read(monkeypatch: pytest.M
     def read(pem: bytes, password: None) -> None:
         raise AssertionError(f"expected a long key to be refused unread, got {len(pem)} bytes")
 
-    monkeypatch.setattr(service_account, "load_pem_private_key", read)
+    monkeypatch.setattr("etcd_operator.backup.credentials.load_pem_private_key", read)
     fields = {"client_email": "a@example.com", "private_key": "x" * 9000}
-    with pytest.raises(PlaceError, match="the Secret keys has"):
+    with pytest.raises(DestinationError, match="the Secret keys has"):
         ServiceAccount.of(fields, lambda: datetime(2026, 1, 1, tzinfo=UTC), "keys")

@@ -10,10 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from etcd_operator.backup import Archive, Stores
+from etcd_operator.backup import Archive, StoreOpener
 from etcd_operator.backup.archive import series_name
-from etcd_operator.backup.faults import BackupError, PlaceError
-from etcd_operator.places import AbsSource, GcsSource, Place, PvcSource, S3Source, at, object_of, path_of
+from etcd_operator.backup.snapshot_store import BackupError, DestinationError
+from etcd_operator.destinations import (
+    AbsSource,
+    BackupDestination,
+    GcsSource,
+    PvcSource,
+    S3Source,
+    object_of,
+    path_of,
+    with_object,
+)
 from navarch.k8s.core.v1 import Secret
 from navarch.testing import Cluster
 from snapshot_files import a_snapshot
@@ -31,10 +40,10 @@ class Kind:
     right: Secret
     wrong: Secret
 
-    def place(self, url: str) -> Place:
+    def place(self, url: str) -> BackupDestination:
         if self.store is Google:
-            return Place(gcs=GcsSource(path="bucket/some/etcd.db", gcp_secret="keys", endpoint=url))
-        return Place(abs=AbsSource(path="bucket/some/etcd.db", abs_secret="keys", endpoint=url))
+            return BackupDestination(gcs=GcsSource(path="bucket/some/etcd.db", gcp_secret="keys", endpoint=url))
+        return BackupDestination(abs=AbsSource(path="bucket/some/etcd.db", abs_secret="keys", endpoint=url))
 
 
 GOOGLE = Kind(Google, secret("keys", access_token=TOKEN), secret("keys", access_token="wrong"))
@@ -51,13 +60,13 @@ async def opened(cluster: Cluster, kind: Kind, given: Secret) -> AsyncIterator[t
     store = kind.store()
     async with serving(store):
         await cluster.apply(given)
-        found, name = await Stores().open(kind.place(store.url), cluster.client, "default")
+        found, name = await StoreOpener().open(kind.place(store.url), cluster.client, "default")
         yield store, Archive(found), name
 
 
 @both
 async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
-    """With its manifest, and nothing else is left."""
+    """The snapshot and its manifest are stored, and no partial object remains."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, kind, kind.right) as (store, archive, name):
         times = [NOW - timedelta(hours=number) for number in (2, 1, 0)]
@@ -75,22 +84,22 @@ async def test_a_snapshot_comes_back_as_it_went_and_old_ones_go(cluster: Cluster
 
 @both
 @pytest.mark.parametrize(
-    ("fault", "words"),
+    ("fault", "message"),
     [
         ({"refuse": 507}, "is full"),
-        ({"cut": 1000}, "the store gave 1000 bytes back"),
+        ({"cut": 1000}, "the store returned 1000 bytes"),
         ({"cut_copies": 1000}, "the store has 1000 bytes under the snapshot's name"),
     ],
 )
 async def test_a_store_that_misbehaves_holds_no_backup_that_counts(
-    cluster: Cluster, kind: Kind, tmp_path: Path, fault: dict[str, int], words: str
+    cluster: Cluster, kind: Kind, tmp_path: Path, fault: dict[str, int], message: str
 ) -> None:
     """It is full, keeps half, or copies half: each is named, and no secret is."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, kind, kind.right) as (store, archive, name):
         for field, value in fault.items():
             setattr(store, field, value)
-        with pytest.raises(BackupError, match=words) as raised:
+        with pytest.raises(BackupError, match=message) as raised:
             await archive.put(snapshot, name, NOW, "structure")
         assert not any(each.endswith(".manifest.json") for each in store.objects)
         assert TOKEN not in str(raised.value)
@@ -99,30 +108,30 @@ async def test_a_store_that_misbehaves_holds_no_backup_that_counts(
 
 @both
 async def test_a_store_that_refuses_is_said_to(cluster: Cluster, kind: Kind, tmp_path: Path) -> None:
-    """Whether it is written or read."""
+    """A refused write and a refused read are reported."""
     async with opened(cluster, kind, kind.wrong) as (_, archive, name):
-        with pytest.raises(BackupError, match="the store refuses"):
+        with pytest.raises(BackupError, match="the store refused"):
             await archive.put(a_snapshot(tmp_path / "snapshot.db"), name, NOW, "structure")
-        with pytest.raises(BackupError, match="the store refuses"):
+        with pytest.raises(BackupError, match="the store refused"):
             await archive.fetch(name, tmp_path / "back.db")
 
 
 async def test_a_service_account_signs_for_itself(cluster: Cluster, tmp_path: Path) -> None:
-    """With the key that is in its Secret."""
+    """The service account signs its token with the key of its Secret."""
     snapshot = a_snapshot(tmp_path / "snapshot.db")
     async with opened(cluster, GOOGLE, service_account()) as (_, archive, name):
         await archive.put(snapshot, series_name(name, snapshot.revision, NOW), NOW, "structure")
         assert [each.sha256 for each in await archive.series(name)] == [snapshot.sha256]
 
 
-GCS = Place(gcs=GcsSource(path="bucket/a", gcp_secret="keys"))
-ABS = Place(abs=AbsSource(path="bucket/a", abs_secret="keys"))
+GCS = BackupDestination(gcs=GcsSource(path="bucket/a", gcp_secret="keys"))
+ABS = BackupDestination(abs=AbsSource(path="bucket/a", abs_secret="keys"))
 
 
 @pytest.mark.parametrize(
-    ("place", "given", "words"),
+    ("place", "given", "message"),
     [
-        (GCS, None, "there is no Secret keys"),
+        (GCS, None, "Secret keys does not exist"),
         (GCS, secret("keys", other="x"), "neither `access-token` nor"),
         (GCS, Secret(name="keys", data={"credentials.json": b"{"}), "neither `access-token` nor"),
         (
@@ -133,23 +142,25 @@ ABS = Place(abs=AbsSource(path="bucket/a", abs_secret="keys"))
         (ABS, secret("keys", storage_account=ACCOUNT), "no `storage-key`"),
         (ABS, secret("keys", storage_account=ACCOUNT, storage_key="?"), "cannot be opened"),
         (ABS, secret("keys", storage_account=ACCOUNT, storage_key=KEY, cloud="Moon"), "AzureChinaCloud"),
-        (ABS, Secret(name="keys", data={"storage-account": b"\xff"}), "is no text"),
+        (ABS, Secret(name="keys", data={"storage-account": b"\xff"}), "is not UTF-8 text"),
     ],
 )
-async def test_a_secret_without_keys_is_named(cluster: Cluster, place: Place, given: Secret | None, words: str) -> None:
-    """With the field, and without what is in it."""
+async def test_a_secret_without_keys_is_named(
+    cluster: Cluster, place: BackupDestination, given: Secret | None, message: str
+) -> None:
+    """The error names the field of the Secret, and not its value."""
     if given is not None:
         await cluster.create(given)
-    with pytest.raises(PlaceError, match=words) as raised:
-        await Stores().open(place, cluster.client, "default")
+    with pytest.raises(DestinationError, match=message) as raised:
+        await StoreOpener().open(place, cluster.client, "default")
     assert KEY not in str(raised.value)
 
 
 def test_another_object_of_a_place_is_in_the_same_store() -> None:
-    """With the same keys."""
-    place = Place(s3=S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint="http://store"))
-    other = at(place, "else/where")
-    assert other == Place(s3=S3Source(path="bucket/else/where", aws_secret="aws", endpoint="http://store"))
-    claim = Place(pvc=PvcSource(claim_name="backups", path="some/etcd.db"))
-    assert at(claim, "else/where") == Place(pvc=PvcSource(claim_name="backups", path="else/where"))
+    """The other object is in the same bucket, with the same Secret."""
+    place = BackupDestination(s3=S3Source(path="bucket/some/etcd.db", aws_secret="aws", endpoint="http://store"))
+    other = with_object(place, "else/where")
+    assert other == BackupDestination(s3=S3Source(path="bucket/else/where", aws_secret="aws", endpoint="http://store"))
+    claim = BackupDestination(pvc=PvcSource(claim_name="backups", path="some/etcd.db"))
+    assert with_object(claim, "else/where") == BackupDestination(pvc=PvcSource(claim_name="backups", path="else/where"))
     assert (object_of(claim), path_of(claim)) == ("some/etcd.db", "backups/some/etcd.db")

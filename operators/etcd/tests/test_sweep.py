@@ -15,7 +15,7 @@ from etcd_operator.kinds import (
     EtcdSettings,
     Healing,
     IssuedTls,
-    Storage,
+    MemberStorage,
     TlsPolicy,
 )
 from model_world import World
@@ -25,7 +25,7 @@ Scenario = Callable[[World], None]
 
 
 def new_world(*, size: int = 3, kept: bool = True, learners: bool = True, force: bool = False) -> World:
-    storage = Storage(size=Quantity("1Gi")) if kept else None
+    storage = MemberStorage(size=Quantity("1Gi")) if kept else None
     spec = EtcdClusterSpec(
         size=size,
         version="3.5.1",
@@ -185,7 +185,7 @@ async def swept(world: World, scenario: Scenario) -> int:
 @pytest.mark.parametrize("learners", [True, False])
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_cluster_forms_whenever_the_operator_is_killed(*, kept: bool, learners: bool) -> None:
-    """From nothing to three members, with claims or without, by learners or by voters."""
+    """A cluster forms three members, with or without claims, as learners or as voters."""
     assert await swept(new_world(kept=kept, learners=learners), nothing) > 15
 
 
@@ -199,7 +199,7 @@ async def test_a_cluster_gets_there_whenever_the_operator_is_killed(name: str) -
 
 
 async def test_a_cluster_wakes_up_with_its_members_whenever_the_operator_is_killed() -> None:
-    """From no pods to the members that were there before."""
+    """A cluster that was stopped starts with its former members."""
     world = new_world()
     await world.live()
     members = dict(world.etcd.members)
@@ -283,7 +283,7 @@ async def test_a_version_that_does_not_work_is_taken_back() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_a_spec_that_changes_all_the_time_harms_nothing(seed: int) -> None:
-    """Another size with every write; at the end the last one."""
+    """The size changes with every write; the cluster ends with the last one."""
     sizes = [3, 5, 1, 4, 2, 7, 3, 1]
     world = new_world()
 

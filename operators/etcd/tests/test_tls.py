@@ -18,10 +18,10 @@ from clusters import NAME, SECONDS, example, serves
 from etcd_members import running_etcd
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
-from etcd_operator.manifests.wiring import AUTHORITIES
+from etcd_operator.manifests.listeners import AUTHORITIES
 from etcd_operator.operator import etcd_operator
-from etcd_operator.trust.authority import Authority, Pair, Subject
-from etcd_operator.trust.checking import hosts_of
+from etcd_operator.tls.authority import TlsAuthority, TlsKeyPair, TlsSubject
+from etcd_operator.tls.checks import hosts_of
 from etcds import machines
 from navarch._base.clock import SystemClock
 from navarch.errors import EtcdAccessError, EtcdError
@@ -106,11 +106,11 @@ async def test_a_cluster_waits_for_its_secrets_and_then_serves_with_tls_alone(cl
     static = TlsPolicy(static=StaticTls(member=MemberTls(peer_secret="p", server_secret="s"), operator_secret="o"))
     async with cluster.run(etcd_operator()):
         await cluster.apply(example(1, tls=static))
-        await refused(cluster, "there is no Secret s")
+        await refused(cluster, "Secret s does not exist")
         peer, server, client = made_by_hand()
         await cluster.create(Secret(name="s", data={**server, "server.key": client["etcd-client.key"]}))
         await cluster.create(Secret(name="o", data=client))
-        await refused(cluster, "Secret s: server.key is not the key of server.crt")
+        await refused(cluster, "Secret s: server.key does not match server.crt")
         assert not await cluster.list(Pod)
         await cluster.create(Secret(name="p", data=peer))
         await cluster.apply(Secret(name="s", data=server), force=True)
@@ -141,7 +141,7 @@ async def test_a_backup_of_endpoints_shows_the_certificate_of_its_secret(cluster
             await cluster.apply(EtcdBackup(name="now", spec=spec))
             await cluster.eventually(
                 lambda: cluster.get(EtcdBackup, "now"),
-                lambda found: "there is no Secret c" in found.status.reason,
+                lambda found: "Secret c does not exist" in found.status.reason,
                 timeout=SECONDS,
                 what="a backup that names the Secret",
             )
@@ -202,23 +202,23 @@ async def test_an_authority_is_followed_by_another_while_somebody_writes(cluster
         assert work.longest_gap < LONGEST_GAP
 
 
-async def refused(cluster: Cluster, words: str) -> None:
+async def refused(cluster: Cluster, message: str) -> None:
     await cluster.eventually(
         lambda: cluster.get(EtcdCluster, NAME),
-        lambda found: words in found.status.reason,
+        lambda found: message in found.status.reason,
         timeout=SECONDS,
-        what=f"a cluster that says: {words}",
+        what=f"a cluster that says: {message}",
     )
 
 
 def made_by_hand() -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
     """The files of three Secrets, as CoreOS' guide asks for them."""
     now, year = SystemClock().now(), timedelta(days=365)
-    authority = Authority.make("by-hand", now, year)
+    authority = TlsAuthority.make("by-hand", now, year)
     trusted = authority.pair.certificate
-    peer = authority.issue(Subject("peer", (f"*.{NAME}.default.svc",)), now, year)
-    server = authority.issue(Subject("server", (f"*.{NAME}.default.svc", HOST, "localhost")), now, year)
-    client = authority.issue(Subject("client"), now, year)
+    peer = authority.issue(TlsSubject("peer", (f"*.{NAME}.default.svc",)), now, year)
+    server = authority.issue(TlsSubject("server", (f"*.{NAME}.default.svc", HOST, "localhost")), now, year)
+    client = authority.issue(TlsSubject("client"), now, year)
     return (
         {"peer-ca.crt": trusted, "peer.crt": peer.certificate, "peer.key": peer.key},
         {"server-ca.crt": trusted, "server.crt": server.certificate, "server.key": server.key},
@@ -229,11 +229,11 @@ def made_by_hand() -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]
 async def put_almost_expired(cluster: Cluster, name: str) -> None:
     """As if nobody had looked after the certificate for most of its time."""
     data = await secret_of(cluster, f"{NAME}-authorities")
-    authority = Authority(Pair(data["client-ca.crt"], data["client-ca.key"]))
+    authority = TlsAuthority(TlsKeyPair(data["client-ca.crt"], data["client-ca.key"]))
     found = await cluster.get(Secret, name)
     assert found.data
     hosts = tuple(hosts_of(x509.load_pem_x509_certificate(found.data["server.crt"])))
-    old = authority.issue(Subject("server", hosts), SystemClock().now() - timedelta(days=300), timedelta(days=365))
+    old = authority.issue(TlsSubject("server", hosts), SystemClock().now() - timedelta(days=300), timedelta(days=365))
     found.data.update({"server.crt": old.certificate, "server.key": old.key})
     await cluster.client.replace(found)
 

@@ -8,12 +8,12 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Runs the program; ends it with the exit code."""
+    """Runs the command line, and ends the process with its exit code."""
     try:
         import rich  # noqa: F401, PLC0415 - an extra
         import typer  # noqa: F401, PLC0415 - an extra
     except ImportError as error:
-        sys.exit(f"navarch: the command line needs {error.name}, which comes with an extra: pip install 'navarch[cli]'")
+        sys.exit(f"navarch: the command line needs {error.name}, which is not installed: pip install 'navarch[cli]'")
     from navarch.cli.app import run  # noqa: PLC0415 - it needs the extra
 
     sys.exit(run())

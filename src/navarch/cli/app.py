@@ -1,4 +1,4 @@
-"""All commands, and how they end."""
+"""The command line `navarch`: its commands and exit codes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ from navarch._version import __version__
 from navarch.cli.cluster import cluster
 from navarch.errors import NavarchError
 
-__all__ = ["app", "run"]
-
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(cluster, name="cluster")
 
 
 def run() -> int:
-    """The exit code: 1 for what went wrong, which is said in a sentence; 130 for an interruption."""
+    """Runs a command, prints its error in one sentence, and returns the exit code: 1 for an error, 130 for an interruption."""
     try:
         app()
-    except (NavarchError, OSError) as error:  # a disk that is full, for example
+    except (NavarchError, OSError) as error:  # OSError: a full disk, for example
         Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), str(error)))
         return 1
     except KeyboardInterrupt:
@@ -30,8 +28,8 @@ def run() -> int:
     return 0
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 
@@ -40,4 +38,4 @@ def _print_version(asked: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Navarch, the Operator Framework for Python. An operator is a program: `python my_operator.py`. Here are clusters to try it on."""
+    """Navarch, the Operator Framework for Python. An operator is a program: `python my_operator.py`. These commands run clusters to try it on."""

@@ -1,4 +1,4 @@
-"""`navarch cluster`: embedded clusters that outlive the command."""
+"""`navarch cluster`: starts, stops and shows embedded clusters, which run in the background."""
 
 from __future__ import annotations
 
@@ -11,91 +11,103 @@ from urllib.parse import urlsplit
 import typer
 
 from navarch._base.clock import SystemClock
-from navarch.cli.health import ClusterHealth, ask_health
+from navarch.cli.cluster_folders import (
+    ClusterHealth,
+    Name,
+    all_folders,
+    ask_health,
+    existing,
+    folder_of,
+    merge_kubeconfigs,
+    running,
+    with_client,
+)
 from navarch.cli.images import image
-from navarch.cli.joining import joined
-from navarch.cli.kubeconfigs import merged
-from navarch.cli.nodes import READY, node, node_rows
-from navarch.cli.places import Name, all_folders, asked, existing, folder_of, running
-from navarch.cli.printing import Output, notes, print_json, print_rows, print_table
+from navarch.cli.nodes import READY, node, node_rows, wait_until_ready
+from navarch.cli.output import Output, notes, print_json, print_rows, print_table
 from navarch.cluster.embedded.starting import remove, start
 from navarch.cluster.embedded.state import ClusterFolder, Store
 from navarch.errors import ConfigError, NavarchError
 
-__all__ = ["cluster"]
-
 cluster = typer.Typer(no_args_is_help=True, help="Embedded Kubernetes clusters on this machine.")
-cluster.add_typer(node, name="node")
-cluster.add_typer(image, name="image")
-
 _JOIN_SECONDS: Final = 30.0
 _UNHEALTHY: Final = 3
-"""The exit code for a cluster that runs and is not well."""
+"""The exit code if a running cluster is degraded or does not answer."""
 _STATUS_SECONDS: Final = 3.0
-"""A cluster that takes longer to say what nodes it has is shown without them."""
+"""The time limit for the list of nodes; a slower cluster is shown without its nodes."""
 _ENDED: Final = {
     (True, False): "is down",
     (True, True): "is down and removed",
     (False, False): "was not running",
     (False, True): "was not running, and is removed",
 }
-"""What became of a cluster: by whether it ran, and whether what it held was to be removed."""
+"""The result of `down`: by whether the cluster ran, and whether its objects were deleted."""
+
+
+cluster.add_typer(node, name="node")
+
+
+cluster.add_typer(image, name="image")
 
 
 @cluster.command()
 def up(
     name: Name = "default",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0: the one it had, or any that is free.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes the port that the cluster had, or any free one.")
+    ] = 0,
     store: Annotated[
-        Store | None, typer.Option(help="Where a new cluster keeps its objects; in a file, unless given.")
+        Store | None, typer.Option(help="Where a new cluster stores its objects; the default is a file.")
     ] = None,
     nodes: Annotated[
         int | None,
         typer.Option(
-            min=0, max=100, help="How many nodes, whose pods are processes; as many as before, or one, unless given."
+            min=0,
+            max=100,
+            help="The number of nodes; their pods are processes. The default is the number before, or one.",
         ),
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until its nodes are ready.")] = True,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until the nodes are ready.")] = True,
 ) -> None:
-    """Start a cluster in the background; what it held before is there again, unless it was in memory.
+    """Start a cluster in the background, with the objects that it had, unless they were in memory.
 
-    For kubectl in this shell: eval "$(navarch cluster up)"
+    Point kubectl in this shell at it: eval "$(navarch cluster up)"
     """
     folder, console, began = folder_of(name), notes(), None
     if (served := folder.running()) is not None:
         console.print(f"cluster {name!r} is already up at {served.url}")
         for kept in _kept(folder, served.url, port, store, nodes):
-            console.print(f"it keeps {kept}")
+            console.print(f"the running cluster keeps {kept}")
         for problem in ask_health(folder).problems:
-            console.print(f"it is not well: {problem.check}: {problem.cause}", markup=False)
+            console.print(f"check {problem.check} fails: {problem.cause}", markup=False)
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
             served = start(folder, port, store, nodes)
         console.print(f"cluster {name!r} is up at {served.url}")
     if wait and folder.nodes:
-        with console.status("waiting for its nodes ..."):
-            rows = asked(folder, lambda client: joined(client, folder, began, _JOIN_SECONDS))
+        with console.status("waiting for the nodes ..."):
+            rows = with_client(folder, lambda client: wait_until_ready(client, folder, began, _JOIN_SECONDS))
         print_table(rows, stderr=True)
     typer.echo(folder.environment(), nl=False)
 
 
 def _kept(folder: ClusterFolder, url: str, port: int, store: Store | None, nodes: int | None) -> Iterator[str]:
-    """What a cluster that runs does not change, although it was asked for."""
+    """Returns the settings that were requested, but that a running cluster does not change."""
     if nodes not in {None, folder.nodes}:
-        yield f"the number of its nodes, {folder.nodes}, until it is stopped and started again"
+        yield f"its number of nodes, {folder.nodes}, until it is stopped and started again"
     if port and urlsplit(url).port != port:
         yield "its port until it is stopped and started again"
     if store not in {None, folder.store}:
-        yield f"its objects in {folder.store!r} until it is removed, with `navarch cluster down --delete --name {folder.name}`"
+        yield f"its objects in {folder.store!r} until it is deleted with `navarch cluster down --delete --name {folder.name}`"
 
 
 @cluster.command()
 def down(
     name: Name = "default",
-    delete: Annotated[bool, typer.Option("--delete", help="Remove what it holds, too.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the objects of the cluster, too.")] = False,
 ) -> None:
-    """Stop a cluster. What it holds is kept for the next `up`, unless it is in memory."""
+    """Stop a cluster. Its objects are kept for the next `up`, unless they are in memory."""
     folder, console = existing(name), notes()
     served = folder.running()
     if served is not None:
@@ -108,9 +120,9 @@ def down(
 
 @cluster.command()
 def status(output: Output = "table") -> None:
-    """Show the clusters of this machine, how many of their nodes are ready, and what is wrong with them.
+    """Show the clusters of this machine, the number of their ready nodes, and the checks that fail.
 
-    The exit code is 3 if one of them runs and is degraded, or does not answer.
+    The exit code is 3 if a running cluster is degraded or does not answer.
     """
     found = {folder: ask_health(folder) for folder in all_folders()}
     rows = [_row(folder, health) for folder, health in found.items()]
@@ -132,7 +144,7 @@ def status(output: Output = "table") -> None:
 def kubeconfig(
     name: Name = "default",
     merge: Annotated[
-        bool, typer.Option("--merge", help="Print your kubeconfig with this cluster in it; nothing is written.")
+        bool, typer.Option("--merge", help="Print your kubeconfig merged with the cluster's; no file is written.")
     ] = False,
 ) -> None:
     """Print the path of a cluster's kubeconfig."""
@@ -143,34 +155,36 @@ def kubeconfig(
         typer.echo(str(folder.kubeconfig))
         return
     own = os.environ.get("KUBECONFIG", "").split(os.pathsep)[0] or str(Path.home() / ".kube" / "config")
-    typer.echo(merged(Path(own), folder.kubeconfig), nl=False)
+    typer.echo(merge_kubeconfigs(Path(own), folder.kubeconfig), nl=False)
 
 
 @cluster.command()
 def load(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Manifests, folders of them, or - for the standard input.")
+        list[str], typer.Argument(metavar="FILE", help="A manifest, a folder of manifests, or - for standard input.")
     ],
     name: Name = "default",
     output: Output = "table",
-    force: Annotated[bool, typer.Option("--force", help="Take over fields that others have set.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Take over fields of other field managers.")] = False,
 ) -> None:
-    """Apply manifests in an order that works: namespaces, CRDs until they are served, the rest."""
-    from navarch.cli import loading, manifests  # noqa: PLC0415 - much is imported there
+    """Apply manifests in the order in which they depend on each other: namespaces, CRDs (until they are served), the rest."""
+    from navarch.cli import manifest_loader, manifests  # noqa: PLC0415 - much is imported there
 
     folder, console = running(name), notes()
     found = manifests.documents(files)
     with console.status("") as shown:
-        done = asked(folder, lambda client: loading.load(client, found, force=force, say=shown.update))
+        done = with_client(folder, lambda client: manifest_loader.load(client, found, force=force, say=shown.update))
     if output == "json":
         print_json(done)
     else:
-        print_rows([loading.row(each) for each in done], output, empty=f"there is nothing in {', '.join(files)}")
+        print_rows(
+            [manifest_loader.row(each) for each in done], output, empty=f"there are no objects in {', '.join(files)}"
+        )
     failed = [each for each in done if each.result == "failed"]
     for each in failed:
         console.print(f"{each.file}:{each.line}: {each.error}", markup=False)
     if failed:
-        raise ConfigError(f"{len(failed)} of {len(done)} documents could not be applied")
+        raise ConfigError(f"{len(failed)} of {len(done)} documents were not applied")
 
 
 def _row(folder: ClusterFolder, health: ClusterHealth) -> dict[str, Any]:
@@ -188,9 +202,9 @@ def _row(folder: ClusterFolder, health: ClusterHealth) -> dict[str, Any]:
 
 
 def _nodes(folder: ClusterFolder) -> str | None:
-    """How many of its nodes are ready; None if it does not say so soon."""
+    """Returns ready and all nodes as "1/2"; None if the cluster does not answer in time."""
     try:
-        rows = asked(folder, lambda client: node_rows(client.using(timeout=_STATUS_SECONDS)))
+        rows = with_client(folder, lambda client: node_rows(client.using(timeout=_STATUS_SECONDS)))
     except NavarchError:
         return None
     return f"{sum(row['status'] == READY for row in rows)}/{len(rows)}"

@@ -1,4 +1,4 @@
-"""Manifests in files: which documents there are, and where each of them begins."""
+"""Reads manifests from files: each document with its file and line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.yaml_bodies import read_yaml
 from navarch.errors import ConfigError
 
-__all__ = ["Document", "documents"]
-
 _STDIN: Final = "-"
 _SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 _SEPARATOR: Final = re.compile(r"^---(?:\s.*)?$")
@@ -27,8 +25,8 @@ _LISTS: Final = "List"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
-    """One object, or what is wrong where one should be; `file` and `line` say where it begins."""
+class ManifestDocument:
+    """One object, or the fault of a document that cannot be read; it begins at `file` and `line`."""
 
     file: str
     line: int
@@ -36,11 +34,11 @@ class Document:
     fault: str = ""
 
 
-def documents(paths: Sequence[str]) -> list[Document]:
-    """Everything in the files, in the files of the folders, and, for `-`, in the standard input.
+def documents(paths: Sequence[str]) -> list[ManifestDocument]:
+    """Returns all documents of the files, of the files in the folders and, for `-`, of standard input.
 
-    What cannot be read is a document with a fault, so that the others are found nonetheless. Raises `ConfigError` for a
-    path that leads to nothing.
+    A document that cannot be parsed has a fault; the others are returned nonetheless. Raises `ConfigError` for a path
+    that does not exist.
     """
     return [found for path in paths for name, text in _texts(path) for found in _in_text(name, text)]
 
@@ -59,10 +57,10 @@ def _texts(path: str) -> Iterator[tuple[str, str]]:
         try:
             yield str(file), file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{file} cannot be read: {error}") from None
+            raise ConfigError(f"cannot read {file}: {error}") from None
 
 
-def _in_text(file: str, text: str) -> Iterator[Document]:
+def _in_text(file: str, text: str) -> Iterator[ManifestDocument]:
     if text.lstrip().startswith("{"):
         yield from _in_json(file, text)
         return
@@ -70,21 +68,21 @@ def _in_text(file: str, text: str) -> Iterator[Document]:
         yield from _in_yaml(file, line, part)
 
 
-def _in_json(file: str, text: str) -> Iterator[Document]:
-    """Objects one after the other, with nothing but space between them."""
+def _in_json(file: str, text: str) -> Iterator[ManifestDocument]:
+    """Yields JSON objects that follow each other with only white space between them."""
     decoder, place = json.JSONDecoder(), 0
     while (start := len(text) - len(text[place:].lstrip())) < len(text):
         line = text.count("\n", 0, start) + 1
         try:
             value, place = decoder.raw_decode(text, start)
         except ValueError as error:
-            yield Document(file, line, None, f"expected JSON, got something else: {error}")
+            yield ManifestDocument(file, line, None, f"expected JSON, got something else: {error}")
             return
         yield from _objects(file, line, value)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The documents as texts, with the number of the first line that says something; empty ones are left out."""
+    """Yields the text of each YAML document with the number of its first line that has content; skips empty documents."""
     lines: list[str] = []
     first = 0
     for number, line in enumerate([*text.splitlines(), "---"], start=1):
@@ -97,31 +95,31 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
             lines.append(line)
 
 
-def _in_yaml(file: str, line: int, text: str) -> Iterator[Document]:
+def _in_yaml(file: str, line: int, text: str) -> Iterator[ManifestDocument]:
     try:
         for _ in yaml.parse(text, Loader=yaml.SafeLoader):
             pass
         value = read_yaml(text.encode())
     except yaml.MarkedYAMLError as error:
         row = error.problem_mark.line if error.problem_mark is not None else 0
-        yield Document(file, line + row, None, f"expected YAML, got something else: {error.problem}")
+        yield ManifestDocument(file, line + row, None, f"expected YAML, got something else: {error.problem}")
     except yaml.YAMLError as error:
-        yield Document(file, line, None, f"expected YAML, got something else: {error}")
+        yield ManifestDocument(file, line, None, f"expected YAML, got something else: {error}")
     except StatusError as error:
-        yield Document(file, line, None, str(error))
+        yield ManifestDocument(file, line, None, str(error))
     else:
         yield from _objects(file, line, value)
 
 
-def _objects(file: str, line: int, value: Any) -> Iterator[Document]:
-    """The object or, of a list of them, each one."""
+def _objects(file: str, line: int, value: Any) -> Iterator[ManifestDocument]:
+    """Yields the object or, of a List, each of its items."""
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str) or not value.get("apiVersion"):
-        yield Document(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
+        yield ManifestDocument(file, line, None, f"expected an object with apiVersion and kind, got {_shown(value)}")
     elif value["kind"] == _LISTS and isinstance(value.get("items"), list):
         for item in value["items"]:
             yield from _objects(file, line, item)
     else:
-        yield Document(file, line, Dynamic(value))
+        yield ManifestDocument(file, line, Dynamic(value))
 
 
 def _shown(value: Any) -> str:

@@ -1,62 +1,101 @@
-"""`navarch cluster node list | stop | start | drain | uncordon`."""
+"""`navarch cluster node list | stop | start | drain | uncordon`: shows and switches the nodes of a cluster."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from navarch.api import format_time
-from navarch.cli.places import Name, asked, running
-from navarch.cli.printing import Output, notes, print_json, print_rows
+from navarch.api import format_time, truncate_to_seconds
+from navarch.cli.cluster_folders import Name, running, with_client
+from navarch.cli.output import Output, notes, print_json, print_rows
 from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.cluster.embedded.state import ClusterFolder
 from navarch.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.k8s.core.v1 import Node
 
-__all__ = ["READY", "node", "node_rows"]
-
+_LOOK_SECONDS = 0.05
 node = typer.Typer(no_args_is_help=True, help="The nodes of a cluster.")
-
 NodeName = Annotated[str, typer.Argument(metavar="NODE", help="The node, as `node list` names it.")]
-
 READY: Final = "Ready"
-"""The status of a node that all is well with."""
+"""The status of a node that is ready and switched on."""
 _LIMITS: Final = "navarch.dev/limits"
+
+
+async def wait_until_ready(
+    client: Client, folder: ClusterFolder, since: datetime | None, seconds: float
+) -> list[dict[str, Any]]:
+    """Waits until all nodes are ready or switched off, and returns their rows.
+
+    Heartbeats before `since` are from an earlier run of the cluster, and do not count. Raises `ConfigError` after so many
+    seconds.
+    """
+    from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see cluster_folders.with_client
+
+    count, limit = folder.nodes, client.clock.monotonic() + seconds
+    while True:
+        there = [node.name for node in await client.list(Node) if _has_joined(node, since)]
+        if len(there) >= count:
+            return await node_rows(client)
+        if client.clock.monotonic() > limit:
+            raise ConfigError(
+                f"the cluster is up, but {len(there)} of its {count} nodes are ready after {seconds:g} s; "
+                f"see {folder.log} for the reason"
+            )
+        await client.clock.sleep(_LOOK_SECONDS)
+
+
+def _has_joined(node: Node, since: datetime | None) -> bool:
+    if node.annotations.get(POWER) == POWER_OFF:
+        return True
+    return any(
+        known.type == "Ready" and known.status == "True" and _is_recent(known.last_heartbeat_time, since)
+        for known in node.status.conditions or []
+    )
+
+
+def _is_recent(said: datetime | None, since: datetime | None) -> bool:
+    return since is None or (said is not None and said >= truncate_to_seconds(since))
 
 
 @node.command(name="list")
 def list_(name: Name = "default", output: Output = "table") -> None:
     """Show the nodes of a cluster."""
     print_rows(
-        asked(running(name), node_rows), output, empty=f"cluster {name!r} has no nodes; `navarch cluster up --nodes 1`"
+        with_client(running(name), node_rows),
+        output,
+        empty=f"cluster {name!r} has no nodes; `navarch cluster up --nodes 1`",
     )
 
 
 @node.command()
 def stop(node: NodeName, name: Name = "default") -> None:
-    """Switch a node off, as a power cut does: its processes end at once, and nothing is said to the cluster."""
-    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: POWER_OFF}}}))
+    """Switch a node off, as a power cut does: its processes end at once, without a word to the API server."""
+    with_client(
+        running(name), lambda client: _patch_node(client, node, {"metadata": {"annotations": {POWER: POWER_OFF}}})
+    )
     notes().print(
-        f"node {node!r} is off; the cluster finds it not ready after 40 s, and moves its pods after five minutes more",
+        f"node {node!r} is off; the cluster marks it NotReady after 40 s, and evicts its pods five minutes later",
         markup=False,
     )
 
 
 @node.command()
 def start(node: NodeName, name: Name = "default") -> None:
-    """Switch a node on again; it goes on with the pods that it still has."""
-    asked(running(name), lambda client: _changed(client, node, {"metadata": {"annotations": {POWER: None}}}))
+    """Switch a node on again; it continues with the pods that are still bound to it."""
+    with_client(running(name), lambda client: _patch_node(client, node, {"metadata": {"annotations": {POWER: None}}}))
     notes().print(f"node {node!r} is on", markup=False)
 
 
 @node.command()
 def uncordon(node: NodeName, name: Name = "default") -> None:
-    """Let a node that was drained take pods again."""
-    asked(running(name), lambda client: _changed(client, node, {"spec": {"unschedulable": None}}))
-    notes().print(f"node {node!r} takes pods again", markup=False)
+    """Make a drained node schedulable again."""
+    with_client(running(name), lambda client: _patch_node(client, node, {"spec": {"unschedulable": None}}))
+    notes().print(f"node {node!r} is uncordoned", markup=False)
 
 
 @node.command()
@@ -65,37 +104,36 @@ def drain(
     *,
     name: Name = "default",
     output: Output = "table",
-    force: Annotated[
-        bool, typer.Option("--force", help="Evict pods, too, that no controller would make again.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Evict pods, too, that no controller recreates.")] = False,
     delete_emptydir_data: Annotated[
         bool, typer.Option("--delete-emptydir-data", help="Evict pods, too, that have emptyDir volumes.")
     ] = False,
     grace_period: Annotated[
-        int | None, typer.Option(min=0, help="Seconds that pods have to end; their own, unless given.")
+        int | None,
+        typer.Option(min=0, help="Seconds that pods have to terminate; the default is the pod's own grace period."),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which it gives up.")] = 300.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds after which the drain fails.")] = 300.0,
 ) -> None:
-    """Empty a node, and let it take no more pods. Budgets are respected; pods of DaemonSets stay."""
-    from navarch.cli.draining import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
+    """Cordon a node and evict its pods. Disruption budgets are respected; pods of DaemonSets stay."""
+    from navarch.cli.drain import Drain, DrainOptions  # noqa: PLC0415 - much is imported there
 
     console = notes()
     options = DrainOptions(force=force, delete_data=delete_emptydir_data, grace_seconds=grace_period, timeout=timeout)
 
     async def drained(client: Client) -> Any:
-        await _known(client, node)
+        await _require_node(client, node)
         return await Drain(client, node, options, lambda text: console.print(text, markup=False)).run()
 
     with console.status(f"draining node {node!r} ..."):
-        result = asked(running(name), drained)
+        result = with_client(running(name), drained)
     if output == "json":
         print_json(result)
-    console.print(f"node {node!r} is empty; pods evicted: {len(result.evicted)}", markup=False)
+    console.print(f"node {node!r} is drained; pods evicted: {len(result.evicted)}", markup=False)
 
 
 async def node_rows(client: Client) -> list[dict[str, Any]]:
-    """What is shown of each node."""
-    from navarch.client import ALL  # noqa: PLC0415 - see places.asked
+    """Returns a row for each node."""
+    from navarch.client import ALL  # noqa: PLC0415 - see cluster_folders.with_client
     from navarch.k8s.core.v1 import Node, Pod  # noqa: PLC0415
 
     pods = [pod for pod in await client.list(Pod, namespace=ALL) if pod.status.phase not in {"Succeeded", "Failed"}]
@@ -122,17 +160,17 @@ def _status(node: Node) -> str:
     return f"{state},SchedulingDisabled" if node.spec.unschedulable else state
 
 
-async def _changed(client: Client, name: str, patch: dict[str, Any]) -> None:
-    from navarch.client import MergePatch  # noqa: PLC0415 - see places.asked
+async def _patch_node(client: Client, name: str, patch: dict[str, Any]) -> None:
+    from navarch.client import MergePatch  # noqa: PLC0415 - see cluster_folders.with_client
     from navarch.k8s.core.v1 import Node  # noqa: PLC0415
 
-    await _known(client, name)
+    await _require_node(client, name)
     await client.patch(Node, name, MergePatch(patch))
 
 
-async def _known(client: Client, name: str) -> None:
-    """Raises `ConfigError` with the nodes that there are, if it is none of them."""
-    from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see places.asked
+async def _require_node(client: Client, name: str) -> None:
+    """Raises `ConfigError` with the names of all nodes if there is no such node."""
+    from navarch.k8s.core.v1 import Node  # noqa: PLC0415 - see cluster_folders.with_client
 
     try:
         await client.get(Node, name)

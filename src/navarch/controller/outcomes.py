@@ -12,7 +12,7 @@ from navarch.controller.events import Recorder
 from navarch.errors import Conflict, DecodeError, Forbidden, NavarchError, NotLeaderError
 from navarch.observe.logs import Log
 from navarch.observe.metrics import Outcome
-from navarch.observe.places import users_line
+from navarch.observe.source_lines import users_line
 from navarch.queue import WorkQueue
 
 __all__ = ["Outcomes", "clear_failed", "is_failure", "mark_failed"]

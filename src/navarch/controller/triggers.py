@@ -15,7 +15,7 @@ from navarch.controller.deps import Version, Writer
 from navarch.controller.read_tracker import ReadTracker
 from navarch.errors import DecodeError, InvalidValueError
 from navarch.observe import traces
-from navarch.observe.traces import Cause
+from navarch.observe.traces import SpanCause
 from navarch.queue import LOW, WorkQueue
 
 __all__ = ["ByMetadata", "Causes", "Mapper", "Predicate", "Triggers", "any_change", "wanted_change"]
@@ -28,7 +28,7 @@ class Causes:
     """Collects, while tracing is enabled, the watch events that a key waits for."""
 
     def __init__(self) -> None:
-        self._by_key: dict[Key, list[Cause]] = {}
+        self._by_key: dict[Key, list[SpanCause]] = {}
 
     def note(self, key: Key, kind: Kind, entry: Entry) -> None:
         """Records that a version of an object triggers the key."""
@@ -39,7 +39,7 @@ class Causes:
         if cause is not None and len(known) < _KEPT:
             known.append(cause)
 
-    def take(self, key: Key) -> list[Cause]:
+    def take(self, key: Key) -> list[SpanCause]:
         """Returns the events so far and drops them."""
         return self._by_key.pop(key, [])
 

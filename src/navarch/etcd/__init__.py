@@ -1,4 +1,4 @@
-"""An asyncio client for etcd: keys, watches, leases, members, maintenance. Over etcd's own gateway, without gRPC."""
+"""An asyncio client for etcd: keys, watches, leases, members and maintenance, over etcd's JSON gateway instead of gRPC."""
 
 from navarch.etcd.client import EtcdClient
 from navarch.etcd.kv import Operation
@@ -9,24 +9,23 @@ from navarch.etcd.messages import (
     Compare,
     DeleteRequest,
     DeleteResponse,
+    EtcdEvent,
     Header,
     KeyValue,
     Member,
+    MemberStatus,
     PutRequest,
     PutResponse,
     RangeRequest,
     RangeResponse,
-    Status,
     TxnResponse,
-    WatchEvent,
     WatchResponse,
     mod_revision_is,
     prefix_end,
     value_is,
     version_is,
 )
-from navarch.etcd.options import EtcdOptions, EtcdTls
-from navarch.etcd.session import EtcdSession
+from navarch.etcd.options import EtcdOptions, EtcdSession, EtcdTls
 from navarch.etcd.watch import WatchRequest
 
 __all__ = [
@@ -35,6 +34,7 @@ __all__ = [
     "DeleteRequest",
     "DeleteResponse",
     "EtcdClient",
+    "EtcdEvent",
     "EtcdOptions",
     "EtcdSession",
     "EtcdTls",
@@ -44,15 +44,14 @@ __all__ = [
     "Lease",
     "LeaseTime",
     "Member",
+    "MemberStatus",
     "Operation",
     "PutRequest",
     "PutResponse",
     "RangeRequest",
     "RangeResponse",
-    "Status",
     "TxnResponse",
     "Versions",
-    "WatchEvent",
     "WatchRequest",
     "WatchResponse",
     "mod_revision_is",

@@ -1,4 +1,4 @@
-"""What etcd's gateway says when it says no, as our errors."""
+"""Translates error responses of etcd's gateway to `EtcdError`s."""
 
 from __future__ import annotations
 
@@ -15,18 +15,8 @@ from navarch.errors import (
     EtcdUncertainError,
 )
 
-__all__ = [
-    "UNREADABLE",
-    "NotThereError",
-    "StreamFault",
-    "error_of_answer",
-    "error_of_fault",
-    "is_open_to_all",
-    "is_stale_token",
-]
-
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What decoding raises for bytes that are no answer, however deep somebody has nested them."""
+"""The exceptions of decoding an invalid response, however deeply nested."""
 _LONGEST = 1000
 _DEADLINE_EXCEEDED, _OUT_OF_RANGE, _UNAVAILABLE = 4, 11, 14
 _KINDS: dict[int, type[EtcdError]] = {
@@ -41,20 +31,20 @@ _KINDS: dict[int, type[EtcdError]] = {
 }
 _NO_PAGE = 404
 _ETCDS_OWN = b"etcdserver: "
-"""How etcd begins what it says itself; it says of members, too, that they are not there."""
+"""The prefix of etcd's own messages: etcd also responds 404, for an unknown member."""
 _COMPACTED = "required revision has been compacted"
-# Said before anything was proposed to the cluster; another member, or a later moment, may do better.
+# etcd says this before it proposes anything; another member, or a later attempt, may succeed.
 _NOTHING_WAS_DONE = ("no leader", "unhealthy cluster", "not healthy for reconfigure", "not supported for learner")
 _STALE_TOKEN = ("invalid auth token", "revision of auth store is old", "user name is empty")
 _OPEN_TO_ALL = "authentication is not enabled"
-_WRONG_PASSWORD = "authentication failed"  # noqa: S105 - etcd's words; it says this with the code of a bad request
+_WRONG_PASSWORD = "authentication failed"  # noqa: S105 - etcd's message, with the code of a bad request
 
 
 class NotThereError(EtcdError):
-    """Nothing is served under that path; nothing was done."""
+    """The endpoint serves nothing under that path; nothing was executed."""
 
 
-class _Answer(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     code: int = 2
     message: str = ""
     error: str = ""
@@ -68,11 +58,11 @@ class StreamFault(msgspec.Struct):
     message: str = ""
 
 
-_decoder = msgspec.json.Decoder(_Answer, strict=False)
+_decoder = msgspec.json.Decoder(_ErrorBody, strict=False)
 
 
 def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdError:
-    """The error for an answer with that HTTP status."""
+    """Returns the error for a response with that HTTP status."""
     if status == _NO_PAGE and _ETCDS_OWN not in body:
         return NotThereError(
             f"expected etcd's gateway at {endpoint}{path}, got status 404: is it etcd, and its gateway on?"
@@ -85,17 +75,17 @@ def error_of_answer(endpoint: str, path: str, status: int, body: bytes) -> EtcdE
 
 
 def error_of_fault(endpoint: str, path: str, fault: StreamFault) -> EtcdError:
-    """The error for a fault inside a stream."""
+    """Returns the error for a fault inside a stream."""
     return _error(f"{endpoint}{path}", fault.code or fault.grpc_code, fault.message)
 
 
 def is_stale_token(error: EtcdError) -> bool:
-    """Whether a new token may help; nothing was done."""
+    """Reports whether a new token may help; nothing was executed."""
     return any(words in str(error) for words in _STALE_TOKEN)
 
 
 def is_open_to_all(error: EtcdError) -> bool:
-    """Whether etcd asks nobody who they are."""
+    """Reports whether authentication is disabled."""
     return _OPEN_TO_ALL in str(error)
 
 

@@ -1,4 +1,4 @@
-"""Calls to etcd over HTTP: whichever endpoint answers, with a token if there is a user."""
+"""`Gateway` sends calls to etcd over HTTP: it tries the endpoints in turn, and logs in if there is a user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from io import BytesIO
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -27,20 +27,13 @@ from navarch.errors import (
 from navarch.etcd.faults import (
     UNREADABLE,
     NotThereError,
-    StreamFault,
     error_of_answer,
     error_of_fault,
     is_open_to_all,
     is_stale_token,
 )
-from navarch.etcd.lines import lines_of
-from navarch.etcd.options import EtcdOptions
-from navarch.etcd.prefixes import Prefixes
-from navarch.etcd.session import EtcdSession
-
-__all__ = ["Gateway", "Method", "Streaming"]
-
-T = TypeVar("T")
+from navarch.etcd.methods import Method, Prefixes, Streaming, T, lines_of
+from navarch.etcd.options import EtcdOptions, EtcdSession
 
 _MAX_CONNECTIONS = 100
 _READ_BUFFER = 2**18
@@ -48,45 +41,15 @@ _LARGE_BODY = 2**20  # aiohttp wants larger ones as files, which it sends piece 
 _KEEPALIVE = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 
 
-class Method(Generic[T]):
-    """One of etcd's methods that has one answer.
-
-    A repeatable one does no harm when it is carried out twice. One that takes its time has `seconds` instead of the
-    usual ones.
-    """
-
-    def __init__(
-        self, path: str, answer: type[T], *, repeatable: bool, seconds: float = 0.0, verb: str = "POST"
-    ) -> None:
-        self.path = path
-        self.verb = verb
-        self.seconds = seconds
-        self.repeatable = repeatable
-        self.decode = msgspec.json.Decoder(answer, strict=False).decode
-
-
-class _Line(msgspec.Struct, Generic[T]):
-    result: T | None = None
-    error: StreamFault | None = None
-
-
-class Streaming(Generic[T]):
-    """One of etcd's methods that answers again and again."""
-
-    def __init__(self, path: str, answer: type[T]) -> None:
-        self.path = path
-        self.decode: Callable[[bytes], _Line[T]] = msgspec.json.Decoder(_Line[answer], strict=False).decode  # type: ignore[valid-type]
-
-
-class _Token(msgspec.Struct):
+class _AuthToken(msgspec.Struct):
     token: str = ""
 
 
-_AUTHENTICATE = Method("/v3/auth/authenticate", _Token, repeatable=True)
+_AUTHENTICATE = Method("/v3/auth/authenticate", _AuthToken, repeatable=True)
 
 
 class Gateway:
-    """Sends requests to the endpoints of some options. Opens nothing before the first request."""
+    """Sends requests to the endpoints of the options. It opens no connection before the first request."""
 
     def __init__(self, options: EtcdOptions, session: EtcdSession, clock: Clock, rng: random.Random) -> None:
         self.options = options
@@ -103,7 +66,7 @@ class Gateway:
         self._closed = False
 
     async def call(self, method: Method[T], request: object, *, endpoint: str = "") -> T:
-        """The answer to a request, from that endpoint or from whichever has one. Raises an `EtcdError`."""
+        """Returns the response to a request, from that endpoint or from any. Raises `EtcdError`."""
         body = msgspec.json.encode(request)
         return await self._with_token(lambda: self._call(method, body, endpoint))
 
@@ -111,7 +74,7 @@ class Gateway:
     async def stream(
         self, method: Streaming[T], request: object, *, endpoint: str = ""
     ) -> AsyncIterator[AsyncIterator[T]]:
-        """The answers to a request, from one endpoint; they raise an `EtcdError` when the stream breaks off."""
+        """Streams the responses to a request from one endpoint; raises `EtcdError` when the stream breaks."""
         body = msgspec.json.encode(request)
         at, response = await self._with_token(lambda: self._begin(method.path, body, endpoint))
         self._streams.add(response)
@@ -125,17 +88,17 @@ class Gateway:
         """Closes every connection, for good."""
         self._closed = True
         for response in self._streams:
-            response.close()  # whoever reads from it learns that it broke off; a closed session does not tell
+            response.close()  # its reader then fails; closing the session alone does not wake it
         for session in (self._short, self._long):
             if session is not None:
                 await session.close()
 
     def later(self) -> Delays:
-        """How long to wait between attempts of something that is tried again and again."""
+        """Returns the delays between attempts."""
         return Delays(self.options.backoff, self._random)
 
     async def sleep(self, seconds: float) -> None:
-        """Waits."""
+        """Sleeps on the client's clock."""
         await self._clock.sleep(seconds)
 
     async def _call(self, method: Method[T], body: bytes, endpoint: str) -> T:
@@ -153,7 +116,7 @@ class Gateway:
         return await self._persist(attempt, endpoint, repeatable=True)
 
     async def _found(self, at: str, path: str, ask: Callable[[str], Awaitable[T]]) -> T:
-        """Asks where that endpoint has its gateway. What is not there was not done, so that it can be asked elsewhere."""
+        """Tries the prefixes of the endpoint's gateway; a missing path executed nothing, so the next one is safe."""
         missing: NotThereError | None = None
         for prefix, there in self._prefixes.places(at, path):
             try:
@@ -166,7 +129,7 @@ class Gateway:
         raise EtcdError(str(missing)) from missing
 
     async def _persist(self, attempt: Callable[[str], Awaitable[T]], endpoint: str, *, repeatable: bool) -> T:
-        """Tries one endpoint after the other until one answers or patience is at its end."""
+        """Tries one endpoint after the other until one answers or `patience` has passed."""
         end = self._clock.monotonic() + self.options.patience
         delays = self.later()
         failures: dict[str, EtcdError] = {}
@@ -209,7 +172,7 @@ class Gateway:
         return body
 
     async def _open(self, at: str, path: str, body: bytes) -> tuple[str, aiohttp.ClientResponse]:
-        """Streams begin at once: their head is awaited as long as any other answer."""
+        """Opens a stream; its response head has the usual timeout."""
         session = self._long = self._long or _new_session(0)
         try:
             async with asyncio.timeout(self.options.timeout):
@@ -247,7 +210,7 @@ class Gateway:
         )
 
     async def _with_token(self, work: Callable[[], Awaitable[T]]) -> T:
-        """A token that etcd no longer knows is renewed once; it expires, and a member that restarts forgets it."""
+        """Logs in if needed, and renews a stale token once: tokens expire, and a restarted member forgets them."""
         if not self.options.user:
             return await work()
         if not self._session.token and not self._session.is_open:
@@ -262,9 +225,9 @@ class Gateway:
             return await work()
 
     async def log_in(self, stale: str = "") -> bool:
-        """Gets a token for the options' user, unless there is one by now that is not the stale one.
+        """Gets a token for the options' user, unless another task has already replaced the stale one.
 
-        False if etcd asks nobody who they are. Raises `EtcdAccessError`.
+        Returns False if authentication is disabled. Raises `EtcdAccessError`.
         """
         session = self._session
         async with session.changing:
@@ -299,7 +262,7 @@ async def _results(at: str, method: Streaming[T], response: aiohttp.ClientRespon
 
 
 def _failure(at: str, path: str, error: Exception) -> EtcdError:
-    """What never left could not have been done."""
+    """Returns the error for a failed request; one that was never sent is `EtcdUnavailableError`."""
     text = f"{at}{path}: {str(error) or type(error).__name__}"
     if isinstance(error, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
         return EtcdUnavailableError(text)
@@ -315,12 +278,12 @@ def _new_session(limit: int) -> aiohttp.ClientSession:
         read_bufsize=_READ_BUFFER,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"Accept-Encoding": "identity"},
-        auto_decompress=False,  # etcd's gateway compresses nothing: what would be small on the wire alone is refused
+        auto_decompress=False,  # etcd's gateway compresses nothing; this refuses decompression bombs
     )
 
 
 def _kept_alive(address: Any) -> socket.socket:
-    """A connection on which nothing happens for a while is asked whether somebody is still there."""
+    """Returns a socket with TCP keep-alive, which detects dead peers on idle connections."""
     family, kind, protocol, _, _ = address
     opened = socket.socket(family, kind, protocol)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import msgspec
 
 from navarch.errors import EtcdCompactedError
-from navarch.etcd.gateway import Gateway, Method
+from navarch.etcd.gateway import Gateway
 from navarch.etcd.messages import (
     Compare,
     DeleteRequest,
@@ -21,8 +21,7 @@ from navarch.etcd.messages import (
     TxnResponse,
     prefix_end,
 )
-
-__all__ = ["Kv", "Operation"]
+from navarch.etcd.methods import Method
 
 Operation = RangeRequest | PutRequest | DeleteRequest
 
@@ -40,22 +39,22 @@ _COMPACT = Method("/v3/kv/compaction", _Compacted, repeatable=True, seconds=60.0
 
 
 class Kv:
-    """What keys have. All of it raises an `EtcdError`; a write is never tried twice."""
+    """Reads and writes keys. Raises `EtcdError`; a write is never retried."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     async def get(self, key: bytes, *, revision: int = 0) -> KeyValue | None:
-        """What the key has, now or at that revision."""
+        """Returns the key, now or at that revision."""
         answer = await self.range(RangeRequest(key=key, revision=revision))
         return answer.kvs[0] if answer.kvs else None
 
     async def range(self, request: RangeRequest) -> RangeResponse:
-        """Keys of a range. Raises `EtcdCompactedError` if its revision is no longer kept."""
+        """Returns the keys of a range. Raises `EtcdCompactedError` if its revision is compacted."""
         return await self._gateway.call(_RANGE, request)
 
     async def pages(self, prefix: bytes, *, size: int, revision: int = 0) -> AsyncIterator[list[KeyValue]]:
-        """All keys with a prefix in order, so many at a time, as of one revision: 0 is that of the first page."""
+        """Yields all keys with a prefix in order, page by page, at one revision; 0 means that of the first page."""
         request = RangeRequest(key=prefix or b"\0", range_end=prefix_end(prefix), limit=size, revision=revision)
         while True:
             page = await self.range(request)
@@ -78,7 +77,7 @@ class Kv:
     async def txn(
         self, compare: Sequence[Compare], success: Sequence[Operation], failure: Sequence[Operation] = ()
     ) -> TxnResponse:
-        """Carries out `success` if all conditions hold, otherwise `failure`: as one step, with one revision."""
+        """Executes `success` if all conditions hold, otherwise `failure`, atomically and with one revision."""
         reads_only = all(isinstance(operation, RangeRequest) for operation in (*success, *failure))
         return await self._gateway.call(
             _READING_TXN if reads_only else _TXN,
@@ -90,9 +89,9 @@ class Kv:
         )
 
     async def compact(self, revision: int, *, physical: bool = False) -> None:
-        """Forgets what happened before that revision; `physical`: returns only when the space can be reused.
+        """Compacts the history before that revision; `physical` waits until the space can be reused.
 
-        What is forgotten already is no error.
+        A revision that is already compacted is no error.
         """
         try:
             await self._gateway.call(_COMPACT, {"revision": revision, "physical": physical})

@@ -1,24 +1,24 @@
-"""Leases: keys that go when nobody keeps them."""
+"""Leases: etcd deletes their keys when they expire."""
 
 from __future__ import annotations
 
 import msgspec
 
 from navarch.errors import EtcdNotFoundError, EtcdUnavailableError
-from navarch.etcd.gateway import Gateway, Method, Streaming
-
-__all__ = ["Lease", "LeaseTime", "Leases"]
+from navarch.etcd.gateway import Gateway
+from navarch.etcd.messages import EmptyResponse
+from navarch.etcd.methods import Method, Streaming
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True):
-    """A lease and the seconds that it lasts unless it is kept."""
+    """A lease, and its time to live in seconds."""
 
     id: int = msgspec.field(default=0, name="ID")
     ttl: int = msgspec.field(default=0, name="TTL")
 
 
 class LeaseTime(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left of a lease: `ttl` seconds of `granted`; the keys that hang on it, if they were asked for."""
+    """The remaining time of a lease: `ttl` seconds of `granted`; and its keys, if requested."""
 
     id: int = msgspec.field(default=0, name="ID")
     ttl: int = msgspec.field(default=0, name="TTL")
@@ -30,59 +30,55 @@ class _LeaseId(msgspec.Struct):
     id: int = msgspec.field(default=0, name="ID")
 
 
-class _List(msgspec.Struct):
+class _LeaseList(msgspec.Struct):
     leases: list[_LeaseId] = []
 
 
-class _Nothing(msgspec.Struct):
-    pass
-
-
 _GRANT = Method("/v3/lease/grant", Lease, repeatable=False)
-_REVOKE = Method("/v3/lease/revoke", _Nothing, repeatable=True)
+_REVOKE = Method("/v3/lease/revoke", EmptyResponse, repeatable=True)
 _TIME = Method("/v3/lease/timetolive", LeaseTime, repeatable=True)
-_LIST = Method("/v3/lease/leases", _List, repeatable=True)
+_LIST = Method("/v3/lease/leases", _LeaseList, repeatable=True)
 _KEEP = Streaming("/v3/lease/keepalive", Lease)
 
 
 class Leases:
-    """Granting, keeping and giving back. Raises an `EtcdError`."""
+    """Grants, keeps alive and revokes leases. Raises `EtcdError`."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     async def grant(self, seconds: int, *, id: int = 0) -> Lease:  # noqa: A002 - etcd's name for it
-        """A new lease; etcd chooses the id unless one is given, and may grant more time than was asked for."""
+        """Grants a lease; etcd chooses the id unless one is given, and may grant more time."""
         return await self._gateway.call(_GRANT, {"TTL": seconds, "ID": id})
 
     async def revoke(self, lease: int) -> None:
-        """Ends the lease and deletes its keys. Raises `EtcdNotFoundError`."""
+        """Revokes the lease and deletes its keys. Raises `EtcdNotFoundError`."""
         await self._gateway.call(_REVOKE, {"ID": lease})
 
     async def time_left(self, lease: int, *, keys: bool = False) -> LeaseTime:
-        """What is left of it. Raises `EtcdNotFoundError` if it is over."""
+        """Returns the remaining time. Raises `EtcdNotFoundError` if the lease has expired."""
         answer = await self._gateway.call(_TIME, {"ID": lease, "keys": keys})
         if answer.ttl < 0:
             raise _over(lease)
         return answer
 
     async def ids(self) -> list[int]:
-        """All leases that are not over."""
+        """Returns the ids of all leases."""
         return [lease.id for lease in (await self._gateway.call(_LIST, {})).leases]
 
     async def keep_once(self, lease: int) -> Lease:
-        """Gives the lease its whole time again. Raises `EtcdNotFoundError` if it is over."""
+        """Renews the lease once. Raises `EtcdNotFoundError` if it has expired."""
         async with self._gateway.stream(_KEEP, {"ID": lease}) as answers:
             async for answer in answers:
                 if answer.ttl <= 0:
                     raise _over(lease)
                 return answer
-        raise EtcdUnavailableError("/v3/lease/keepalive: the answer was empty")
+        raise EtcdUnavailableError("/v3/lease/keepalive: the response was empty")
 
     async def keep(self, lease: int) -> None:
-        """Keeps the lease until cancelled, three times as often as needed.
+        """Renews the lease three times per TTL, until cancelled.
 
-        Raises `EtcdNotFoundError` when it is over, `EtcdUnavailableError` when nobody answers: it may soon be over then.
+        Raises `EtcdNotFoundError` when it has expired, `EtcdUnavailableError` when no endpoint answers: it may expire soon.
         """
         while True:
             kept = await self.keep_once(lease)
@@ -90,4 +86,4 @@ class Leases:
 
 
 def _over(lease: int) -> EtcdNotFoundError:
-    return EtcdNotFoundError(f"the lease {lease} is over, or has never been")
+    return EtcdNotFoundError(f"lease {lease} has expired or never existed")

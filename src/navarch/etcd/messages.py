@@ -9,40 +9,20 @@ from typing import Literal
 
 import msgspec
 
-__all__ = [
-    "AlarmMember",
-    "Compare",
-    "DeleteRequest",
-    "DeleteResponse",
-    "Header",
-    "KeyValue",
-    "Member",
-    "PutRequest",
-    "PutResponse",
-    "RangeRequest",
-    "RangeResponse",
-    "SortOrder",
-    "SortTarget",
-    "Status",
-    "TxnResponse",
-    "WatchEvent",
-    "WatchResponse",
-    "mod_revision_is",
-    "prefix_end",
-    "value_is",
-    "version_is",
-]
-
 SortOrder = Literal["NONE", "ASCEND", "DESCEND"]
 SortTarget = Literal["KEY", "VERSION", "CREATE", "MOD", "VALUE"]
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What goes over the wire."""
+class EtcdMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The base of all messages."""
 
 
-class Header(Message, frozen=True, kw_only=True):
-    """Who answered, and the revision of the store when it did."""
+class EmptyResponse(msgspec.Struct):
+    """A response without fields that matter."""
+
+
+class Header(EtcdMessage, frozen=True, kw_only=True):
+    """The responding member, and the revision of its store."""
 
     cluster_id: int = 0
     member_id: int = 0
@@ -53,8 +33,8 @@ class Header(Message, frozen=True, kw_only=True):
 _NO_HEADER = Header()
 
 
-class KeyValue(Message, frozen=True, kw_only=True):
-    """A key and what it has. `version` counts its writes since it was created."""
+class KeyValue(EtcdMessage, frozen=True, kw_only=True):
+    """A key and its value. `version` counts its writes since it was created."""
 
     key: bytes
     value: bytes = b""
@@ -64,7 +44,7 @@ class KeyValue(Message, frozen=True, kw_only=True):
     lease: int = 0
 
 
-class RangeRequest(Message, frozen=True, kw_only=True):
+class RangeRequest(EtcdMessage, frozen=True, kw_only=True):
     """One key, or all keys from `key` up to, but not including, `range_end`.
 
     `revision` 0 is now, `limit` 0 is no limit. A `serializable` read is answered by one member alone and may be stale.
@@ -81,7 +61,7 @@ class RangeRequest(Message, frozen=True, kw_only=True):
     count_only: bool = False
 
 
-class RangeResponse(Message, frozen=True, kw_only=True):
+class RangeResponse(EtcdMessage, frozen=True, kw_only=True):
     """`count` is how many there are in the range, whatever the limit was."""
 
     header: Header = _NO_HEADER
@@ -90,8 +70,8 @@ class RangeResponse(Message, frozen=True, kw_only=True):
     count: int = 0
 
 
-class PutRequest(Message, frozen=True, kw_only=True):
-    """Writes a key, and hangs it on a lease if there is one."""
+class PutRequest(EtcdMessage, frozen=True, kw_only=True):
+    """Writes a key, and attaches it to a lease if one is given."""
 
     key: bytes
     value: bytes
@@ -99,14 +79,14 @@ class PutRequest(Message, frozen=True, kw_only=True):
     prev_kv: bool = False
 
 
-class PutResponse(Message, frozen=True, kw_only=True):
-    """`prev_kv` is what the key had, if that was asked for."""
+class PutResponse(EtcdMessage, frozen=True, kw_only=True):
+    """`prev_kv` is the former value, if requested."""
 
     header: Header = _NO_HEADER
     prev_kv: KeyValue | None = None
 
 
-class DeleteRequest(Message, frozen=True, kw_only=True):
+class DeleteRequest(EtcdMessage, frozen=True, kw_only=True):
     """Deletes one key, or all keys from `key` up to, but not including, `range_end`."""
 
     key: bytes
@@ -114,15 +94,15 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
     prev_kv: bool = False
 
 
-class DeleteResponse(Message, frozen=True, kw_only=True):
-    """`deleted` counts the keys; `prev_kvs` is what they had, if that was asked for."""
+class DeleteResponse(EtcdMessage, frozen=True, kw_only=True):
+    """`deleted` counts the keys; `prev_kvs` has their values, if requested."""
 
     header: Header = _NO_HEADER
     deleted: int = 0
     prev_kvs: list[KeyValue] = []
 
 
-class Compare(Message, frozen=True, kw_only=True):
+class Compare(EtcdMessage, frozen=True, kw_only=True):
     """A condition of a transaction about one key."""
 
     key: bytes
@@ -150,7 +130,7 @@ def value_is(key: bytes, value: bytes) -> Compare:
     return Compare(key=key, target="VALUE", value=value)
 
 
-class OperationResponse(Message, frozen=True, kw_only=True):
+class OperationResponse(EtcdMessage, frozen=True, kw_only=True):
     """The answer to one operation of a transaction: the field of its kind is set."""
 
     response_range: RangeResponse | None = None
@@ -158,27 +138,27 @@ class OperationResponse(Message, frozen=True, kw_only=True):
     response_delete_range: DeleteResponse | None = None
 
 
-class TxnResponse(Message, frozen=True, kw_only=True):
-    """`succeeded`: whether all conditions held, and so which operations were carried out."""
+class TxnResponse(EtcdMessage, frozen=True, kw_only=True):
+    """`succeeded` is true if all conditions held, so that the `success` operations ran."""
 
     header: Header = _NO_HEADER
     succeeded: bool = False
     responses: list[OperationResponse] = []
 
 
-class WatchEvent(Message, frozen=True, kw_only=True):
-    """A write; `prev_kv` is what the key had before, if that was asked for and is still known."""
+class EtcdEvent(EtcdMessage, frozen=True, kw_only=True):
+    """A write; `prev_kv` is the former value, if requested and not compacted."""
 
     kv: KeyValue
     type: Literal["PUT", "DELETE"] = "PUT"
     prev_kv: KeyValue | None = None
 
 
-class WatchResponse(Message, frozen=True, kw_only=True):
-    """Events up to the header's revision; without events it says that there were none up to it."""
+class WatchResponse(EtcdMessage, frozen=True, kw_only=True):
+    """Events up to the header's revision; without events, a progress notification."""
 
     header: Header = _NO_HEADER
-    events: list[WatchEvent] = []
+    events: list[EtcdEvent] = []
     created: bool = False
     canceled: bool = False
     cancel_reason: str = ""
@@ -186,7 +166,7 @@ class WatchResponse(Message, frozen=True, kw_only=True):
     fragment: bool = False
 
 
-class Member(Message, frozen=True, kw_only=True):
+class Member(EtcdMessage, frozen=True, kw_only=True):
     """A member of the cluster; one that has not started yet has no name. A learner does not vote."""
 
     id: int = msgspec.field(default=0, name="ID")
@@ -196,8 +176,8 @@ class Member(Message, frozen=True, kw_only=True):
     is_learner: bool = msgspec.field(default=False, name="isLearner")
 
 
-class Status(Message, frozen=True, kw_only=True):
-    """One member's own view of itself. Sizes are in bytes; `errors` has its alarms in words."""
+class MemberStatus(EtcdMessage, frozen=True, kw_only=True):
+    """A member's own status. Sizes are in bytes; `errors` describes its alarms."""
 
     header: Header = _NO_HEADER
     version: str = ""
@@ -211,7 +191,7 @@ class Status(Message, frozen=True, kw_only=True):
     is_learner: bool = msgspec.field(default=False, name="isLearner")
 
 
-class AlarmMember(Message, frozen=True, kw_only=True):
+class AlarmMember(EtcdMessage, frozen=True, kw_only=True):
     """An alarm that a member has raised: NOSPACE or CORRUPT."""
 
     member_id: int = msgspec.field(default=0, name="memberID")

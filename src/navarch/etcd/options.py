@@ -1,7 +1,8 @@
-"""How etcd is reached."""
+"""Options of the client: endpoints, TLS, timeouts, and the login that clients share."""
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,13 +13,26 @@ from navarch._base.backoff import Backoff
 from navarch._base.trust import trusting
 from navarch.errors import ConfigError
 
-__all__ = ["EtcdOptions", "EtcdTls"]
+
+class EtcdSession:
+    """The login of a user. Clients of one cluster and user that share it log in once.
+
+    For one event loop. `is_open` is true if authentication is disabled, as far as known.
+    """
+
+    def __init__(self) -> None:
+        self.token = ""
+        self.is_open = False
+        self.changing = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"<EtcdSession: {'known' if self.token else 'not known'}>"
 
 
 class EtcdTls(msgspec.Struct, frozen=True, kw_only=True):
-    """Files for TLS: who etcd must be, and who we are; `server_name` if its certificate has another name than its address.
+    """Files for TLS. `server_name` is the name in etcd's certificate, if it differs from the address.
 
-    etcd does not take a user's name from a certificate over HTTP: users have passwords.
+    Over HTTP, etcd takes no user name from a certificate: users have passwords.
     """
 
     ca_file: Path
@@ -39,11 +53,11 @@ class EtcdTls(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EtcdOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the members listen for clients, and how long one waits for them.
+    """The client URLs of the members, and the timeouts.
 
-    Each attempt has `timeout` seconds. What was not sent, and what can be asked twice, is tried at the next endpoint,
-    all in all for `patience` seconds. An answer, or a line of a stream, that is longer than `max_answer_bytes` is an error;
-    0 takes any: bound it where others choose what runs at the endpoints.
+    Each attempt has `timeout` seconds. A request that was not sent, or is repeatable, is retried at the next endpoint for
+    `patience` seconds in all. A response, or a line of a stream, above `max_answer_bytes` is an error; 0 means no limit:
+    set it where others choose what runs at the endpoints.
     """
 
     endpoints: tuple[str, ...]

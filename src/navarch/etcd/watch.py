@@ -1,4 +1,4 @@
-"""A watch that outlives connections and members."""
+"""A watch that survives lost connections and members."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import AsyncGenerator
 import msgspec
 
 from navarch.errors import EtcdCompactedError, EtcdError, EtcdRefusedError, EtcdUnavailableError, EtcdUncertainError
-from navarch.etcd.gateway import Gateway, Streaming
-from navarch.etcd.messages import WatchEvent, WatchResponse
-
-__all__ = ["WatchRequest", "watching"]
+from navarch.etcd.gateway import Gateway
+from navarch.etcd.messages import EtcdEvent, WatchResponse
+from navarch.etcd.methods import Streaming
 
 _WATCH = Streaming("/v3/watch", WatchResponse)
 
 
 class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to watch: one key, or those from `key` up to `range_end`; from `start_revision` on, 0: from now on.
+    """A watch of one key, or of the keys from `key` up to `range_end`, from `start_revision` on (0: from now on).
 
-    `progress_notify` lets etcd say every few minutes how far it is; `fragment` lets it send much in small pieces, which
-    are put together again.
+    `progress_notify` requests a progress notification every few minutes; `fragment` lets etcd split large responses,
+    which the client joins again.
     """
 
     key: bytes
@@ -30,13 +29,13 @@ class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     fragment: bool = True
 
 
-async def watching(gateway: Gateway, request: WatchRequest) -> AsyncGenerator[WatchResponse]:
-    """The first answer says that the watch stands; then come events, each once, and word of progress.
+async def watch_keys(gateway: Gateway, request: WatchRequest) -> AsyncGenerator[WatchResponse]:
+    """Yields the confirmation of the watch, then events, each once, and progress notifications.
 
-    When a connection breaks, the watch goes on at another endpoint where it was: only when none answers for as long as
-    patience lasts, it raises `EtcdUnavailableError`. Raises `EtcdCompactedError` if what comes next is no longer kept.
+    After a lost connection it resumes at another endpoint; it raises `EtcdUnavailableError` only if none answers for
+    `patience` seconds. Raises `EtcdCompactedError` if the next revision is compacted.
     """
-    place = _Place(request)
+    place = _WatchCursor(request)
     delays = gateway.later()
     while True:
         try:
@@ -46,17 +45,17 @@ async def watching(gateway: Gateway, request: WatchRequest) -> AsyncGenerator[Wa
                         delays.reset()
                         yield complete
         except EtcdUncertainError:
-            pass  # it goes on where it was
+            pass  # the next request resumes at the cursor
         await gateway.sleep(delays.next_delay())
 
 
-class _Place:
-    """How far a watch is: what to ask for when it has to be begun again."""
+class _WatchCursor:
+    """The position of a watch, from which a new request resumes it."""
 
     def __init__(self, request: WatchRequest) -> None:
         self._request = request
         self._next = request.start_revision
-        self._fragments: list[WatchEvent] = []
+        self._fragments: list[EtcdEvent] = []
         self._has_begun = False
 
     def request(self) -> WatchRequest:
@@ -64,7 +63,7 @@ class _Place:
         return msgspec.structs.replace(self._request, start_revision=self._next)
 
     def advance(self, answer: WatchResponse) -> WatchResponse | None:
-        """The answer if it is for the user, with all of its fragments. Raises what the watch was cancelled for."""
+        """Returns the response with all of its fragments, or None; raises the reason of a cancelled watch."""
         if answer.canceled or answer.compact_revision:
             raise _reason(answer)
         if answer.created:
@@ -73,13 +72,13 @@ class _Place:
         if answer.fragment:
             return None
         events, self._fragments = self._fragments, []
-        # Word of progress may be older than what was asked for.
+        # A progress notification may be older than the requested revision.
         last = events[-1].kv.mod_revision if events else answer.header.revision
         self._next = max(self._next, last + 1)
         return msgspec.structs.replace(answer, events=events)
 
     def _begin(self, answer: WatchResponse) -> WatchResponse | None:
-        """A watch from now on begins after the revision at which it was made, however often it is begun again."""
+        """Fixes the start of a watch from now on, so that resuming it misses nothing; returns the first confirmation only."""
         self._next = self._next or answer.header.revision + 1
         if self._has_begun:
             return None
@@ -90,7 +89,7 @@ class _Place:
 def _reason(answer: WatchResponse) -> EtcdError:
     if answer.compact_revision:
         return EtcdCompactedError(
-            f"/v3/watch: revisions before {answer.compact_revision} are no longer kept", answer.compact_revision
+            f"/v3/watch: revisions before {answer.compact_revision} are compacted", answer.compact_revision
         )
     reason = answer.cancel_reason or "etcd gave no reason"
     if "no leader" in reason:

@@ -1,7 +1,7 @@
-"""How a running operator is seen: logs, metrics, traces.
+"""Logs, metrics and traces of a running operator.
 
-Nothing here is imported that an operator without an endpoint or a tracer would not need: `prometheus_client` comes with
-the first scrape, OpenTelemetry with `traces.enable()`.
+Optional libraries are imported on first use: `prometheus_client` with the first scrape, OpenTelemetry with
+`traces.enable()`.
 """
 
 from navarch.observe import logs, metrics, traces

@@ -1,4 +1,4 @@
-"""The numbers of one operator in Prometheus' form."""
+"""`Metrics`: the metrics of one operator in Prometheus' exposition format."""
 
 from __future__ import annotations
 
@@ -6,38 +6,36 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from navarch.observe.families import Family, Histogram, Part
+from navarch.observe.families import Histogram, MetricFamily, MetricSource
 
-if TYPE_CHECKING:  # imported when somebody looks: an operator without an endpoint never needs it
+if TYPE_CHECKING:  # imported with the first scrape: an operator without an endpoint never needs it
     from prometheus_client import CollectorRegistry, Metric
-
-__all__ = ["Metrics"]
 
 Value = float | Histogram
 
 
 class Metrics:
-    """The parts that one endpoint shows. Belongs to the event loop that its parts belong to.
+    """The metric sources of one endpoint. It belongs to the event loop of its sources.
 
-    Numbers of two parts that have the same names and labels are shown as one: counts are added together. What `own`
-    collects, a registry of whoever runs the operator, is shown too; a name that both have is its.
+    Samples of two sources with the same name and labels are joined: counters are added. The registry `own` of the
+    operator's author is exposed too; it wins where both have a metric of the same name.
     """
 
     def __init__(self, own: CollectorRegistry | None = None) -> None:
         self._own = own
-        self._parts: dict[int, Part] = {}
+        self._sources: dict[int, MetricSource] = {}
 
-    def add(self, part: Part) -> None:
-        """Shows the part's numbers from now on; adding it again changes nothing."""
-        self._parts[id(part)] = part
+    def add(self, source: MetricSource) -> None:
+        """Exposes the source from now on; adding it again changes nothing."""
+        self._sources[id(source)] = source
 
-    def remove(self, part: Part) -> None:
-        """Shows them no longer; a part that is not there changes nothing."""
-        self._parts.pop(id(part), None)
+    def remove(self, source: MetricSource) -> None:
+        """Stops exposing the source; an unknown source changes nothing."""
+        self._sources.pop(id(source), None)
 
     @cached_property
     def _runtime(self) -> CollectorRegistry:
-        """The parts, and the process's own figures (memory, CPU, open files, garbage collection)."""
+        """Returns the registry of the sources and of the process (memory, CPU, open files, garbage collection)."""
         from prometheus_client import (  # noqa: PLC0415 - see above
             CollectorRegistry,
             GCCollector,
@@ -49,12 +47,12 @@ class Metrics:
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
-        registry.register(_Collector(self._parts))
+        registry.register(_Collector(self._sources))
         return registry
 
     @cached_property
     def _shown(self) -> CollectorRegistry:
-        """All there is, each name once: prometheus_client's global registry has the process's figures as well."""
+        """Returns the registry of all metrics, each name once: prometheus_client's global registry also has those of the process."""
         if self._own is None:
             return self._runtime
         from prometheus_client import CollectorRegistry  # noqa: PLC0415 - see above
@@ -64,7 +62,7 @@ class Metrics:
         return both
 
     def exposition(self, accept: str = "") -> tuple[bytes, str]:
-        """Everything as text, and its content type; OpenMetrics if `accept`, an Accept header, asks for that."""
+        """Returns all metrics as text, and the content type; OpenMetrics if the Accept header `accept` prefers it."""
         from prometheus_client.exposition import choose_encoder  # noqa: PLC0415 - see above
 
         encode, content_type = choose_encoder(accept)
@@ -72,28 +70,28 @@ class Metrics:
 
 
 class _Collector:
-    """What prometheus_client asks."""
+    """The collector of the sources for prometheus_client."""
 
-    def __init__(self, parts: dict[int, Part]) -> None:
-        self._parts = parts
+    def __init__(self, sources: dict[int, MetricSource]) -> None:
+        self._sources = sources
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is claimed beforehand: which families there are depends on the parts."""
+        """Describes no metric in advance: the families depend on the sources."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        for family, values in _joined(self._parts.values()).items():
+        for family, values in _joined(self._sources.values()).items():
             yield _metric(family, values)
 
 
 class _Once:
-    """What several registries collect, without names that came before."""
+    """The collector of several registries; the first one with a name wins."""
 
     def __init__(self, *registries: CollectorRegistry) -> None:
         self._registries = registries
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is claimed beforehand, as above."""
+        """Describes no metric in advance, as above."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -105,16 +103,16 @@ class _Once:
                     yield metric
 
 
-def _joined(parts: Iterable[Part]) -> dict[Family, dict[tuple[str, ...], Value]]:
-    found: dict[Family, dict[tuple[str, ...], Value]] = {}
-    for part in parts:
-        for family, labels, value in part.samples():
+def _joined(sources: Iterable[MetricSource]) -> dict[MetricFamily, dict[tuple[str, ...], Value]]:
+    found: dict[MetricFamily, dict[tuple[str, ...], Value]] = {}
+    for source in sources:
+        for family, labels, value in source.samples():
             values = found.setdefault(family, {})
             values[labels] = _together(family, values[labels], value) if labels in values else value
     return found
 
 
-def _together(family: Family, one: Value, other: Value) -> Value:
+def _together(family: MetricFamily, one: Value, other: Value) -> Value:
     if isinstance(one, Histogram) and isinstance(other, Histogram):
         return one + other
     assert not isinstance(one, Histogram), family.name
@@ -122,7 +120,7 @@ def _together(family: Family, one: Value, other: Value) -> Value:
     return family.joined(float(one), float(other))
 
 
-def _metric(family: Family, values: dict[tuple[str, ...], Value]) -> Metric:
+def _metric(family: MetricFamily, values: dict[tuple[str, ...], Value]) -> Metric:
     from prometheus_client.core import (  # noqa: PLC0415 - see above
         CounterMetricFamily,
         GaugeMetricFamily,

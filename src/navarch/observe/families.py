@@ -1,4 +1,4 @@
-"""The metrics by name: controller-runtime's own names wherever the meaning is the same, so its dashboards work."""
+"""The metric families: controller-runtime's names where the meaning is the same, so that its dashboards work."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple, Protocol
 
-__all__ = ["Buckets", "Family", "Histogram", "Part", "Sample"]
-
 Buckets = tuple[float, ...]
 
 
 class Histogram:
-    """Counts values by how large they are. Adding one costs a search among the upper bounds and two additions.
+    """Counts values in buckets. Adding one costs a search among the upper bounds and two additions.
 
-    prometheus_client's own takes a lock for each and compares bounds one by one, which is ten times slower.
+    prometheus_client's histogram takes a lock for each value and compares bounds one by one: ten times slower.
     """
 
     __slots__ = ("_bounds", "_counts", "total")
@@ -27,12 +25,12 @@ class Histogram:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """Counts one more value; it belongs to the first bound that is not below it."""
+        """Counts one value in the bucket of the first bound that is not below it."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.total += value
 
     def cumulative(self) -> list[tuple[str, float]]:
-        """For each bound, as text, how many values were not above it; the last bound is +Inf."""
+        """Returns for each bound, as text, the number of values that are not above it; the last bound is +Inf."""
         names = (*map(str, self._bounds), "+Inf")
         return list(zip(names, map(float, accumulate(self._counts)), strict=True))
 
@@ -44,8 +42,8 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
-    """One metric with its labels. Two samples of one family with the same labels become one by `joined`."""
+class MetricFamily:
+    """One metric with its label names. `joined` combines two samples of one family with the same labels."""
 
     kind: Literal["counter", "gauge", "histogram"]
     name: str
@@ -55,18 +53,18 @@ class Family:
 
 
 class Sample(NamedTuple):
-    """What one part has to say to one family."""
+    """One value of one family, from one source."""
 
-    family: Family
+    family: MetricFamily
     labels: tuple[str, ...]
     value: float | Histogram
 
 
-class Part(Protocol):
-    """Something that can be measured; it is asked when somebody looks."""
+class MetricSource(Protocol):
+    """Something that is measured; it is read at each scrape."""
 
     def samples(self) -> Iterable[Sample]:
-        """The state right now."""
+        """Returns the current samples."""
         ...
 
 
@@ -82,114 +80,118 @@ _CONTROLLER = ("controller",)
 _QUEUE = ("name", "controller")
 _WATCH = ("kind", "scope")
 
-RECONCILE_TOTAL = Family(
+RECONCILE_TOTAL = MetricFamily(
     "counter",
     "controller_runtime_reconcile_total",
     "Total number of reconciliations per controller",
     ("controller", "result"),
 )
-RECONCILE_ERRORS = Family(
+RECONCILE_ERRORS = MetricFamily(
     "counter",
     "controller_runtime_reconcile_errors_total",
     "Total number of reconciliation errors per controller",
     _CONTROLLER,
 )
-TERMINAL_ERRORS = Family(
+TERMINAL_ERRORS = MetricFamily(
     "counter",
     "controller_runtime_terminal_reconcile_errors_total",
     "Total number of terminal reconciliation errors per controller: tried again only when the object changes",
     _CONTROLLER,
 )
-RECONCILE_PANICS = Family(
+RECONCILE_PANICS = MetricFamily(
     "counter",
     "controller_runtime_reconcile_panics_total",
     "Total number of reconciliations that raised what is no expected error, which points to a fault in the reconciler",
     _CONTROLLER,
 )
-RECONCILE_TIMEOUTS = Family(
+RECONCILE_TIMEOUTS = MetricFamily(
     "counter",
     "controller_runtime_reconcile_timeouts_total",
     "Total number of reconciliations that were cut off at their time limit",
     _CONTROLLER,
 )
-RECONCILE_TIME = Family(
+RECONCILE_TIME = MetricFamily(
     "histogram",
     "controller_runtime_reconcile_time_seconds",
     "Length of time per reconciliation per controller",
     _CONTROLLER,
 )
-MAX_CONCURRENT = Family(
+MAX_CONCURRENT = MetricFamily(
     "gauge",
     "controller_runtime_max_concurrent_reconciles",
     "Maximum number of concurrent reconciles per controller",
     _CONTROLLER,
 )
-ACTIVE_WORKERS = Family(
+ACTIVE_WORKERS = MetricFamily(
     "gauge",
     "controller_runtime_active_workers",
     "Number of currently used workers per controller",
     _CONTROLLER,
 )
-SELF_TRIGGERED = Family(
+SELF_TRIGGERED = MetricFamily(
     "counter",
     "navarch_self_triggered_reconciles_total",
     "Total number of objects found to be reconciled over and over because of their own reconciler's writes",
     _CONTROLLER,
 )
 
-QUEUE_DEPTH = Family("gauge", "workqueue_depth", "Current depth of workqueue", _QUEUE)
-QUEUE_ADDS = Family("counter", "workqueue_adds_total", "Total number of adds handled by workqueue", _QUEUE)
-QUEUE_WAITED = Family(
+QUEUE_DEPTH = MetricFamily("gauge", "workqueue_depth", "Current depth of workqueue", _QUEUE)
+QUEUE_ADDS = MetricFamily("counter", "workqueue_adds_total", "Total number of adds handled by workqueue", _QUEUE)
+QUEUE_WAITED = MetricFamily(
     "histogram",
     "workqueue_queue_duration_seconds",
     "How long in seconds an item stays in workqueue before being requested",
     _QUEUE,
 )
-QUEUE_WORKED = Family(
+QUEUE_WORKED = MetricFamily(
     "histogram",
     "workqueue_work_duration_seconds",
     "How long in seconds processing an item from workqueue takes",
     _QUEUE,
 )
-QUEUE_UNFINISHED = Family(
+QUEUE_UNFINISHED = MetricFamily(
     "gauge",
     "workqueue_unfinished_work_seconds",
     "How many seconds of work is in progress and not yet in work_duration; it grows where something is stuck",
     _QUEUE,
 )
-QUEUE_LONGEST = Family(
+QUEUE_LONGEST = MetricFamily(
     "gauge",
     "workqueue_longest_running_processor_seconds",
     "How many seconds the longest running processor for workqueue has been running",
     _QUEUE,
     max,
 )
-QUEUE_RETRIES = Family("counter", "workqueue_retries_total", "Total number of retries handled by workqueue", _QUEUE)
+QUEUE_RETRIES = MetricFamily(
+    "counter", "workqueue_retries_total", "Total number of retries handled by workqueue", _QUEUE
+)
 
-CLIENT_REQUESTS = Family(
+CLIENT_REQUESTS = MetricFamily(
     "counter",
     "rest_client_requests_total",
     "Number of HTTP requests, partitioned by status code, method, and host; <error> where no answer came",
     ("code", "method", "host"),
 )
-LEADER_STATUS = Family(
+LEADER_STATUS = MetricFamily(
     "gauge",
     "leader_election_master_status",
     "Whether this process is the leader (1) or a backup (0) of the election of that name",
     ("name",),
     max,
 )
-WATCH_STATE = Family("gauge", "navarch_watch_state", "How many watches of a kind are in a state", (*_WATCH, "state"))
-WATCH_STALENESS = Family(
+WATCH_STATE = MetricFamily(
+    "gauge", "navarch_watch_state", "How many watches of a kind are in a state", (*_WATCH, "state")
+)
+WATCH_STALENESS = MetricFamily(
     "gauge",
     "navarch_watch_staleness_seconds",
     "How long ago the API server was last heard of; what is cached may be older than the cluster by so much",
     _WATCH,
     max,
 )
-CACHE_OBJECTS = Family("gauge", "navarch_cache_objects", "How many objects are cached", _WATCH)
-CACHE_BYTES = Family("gauge", "navarch_cache_bytes", "How many bytes the cached objects take as JSON", _WATCH)
-LOOP_LAG = Family(
+CACHE_OBJECTS = MetricFamily("gauge", "navarch_cache_objects", "How many objects are cached", _WATCH)
+CACHE_BYTES = MetricFamily("gauge", "navarch_cache_bytes", "How many bytes the cached objects take as JSON", _WATCH)
+LOOP_LAG = MetricFamily(
     "histogram",
     "navarch_event_loop_lag_seconds",
     "How long the event loop took to turn to something that was ready",

@@ -1,8 +1,8 @@
-"""Structured logs: an event in plain words, and fields that machines can search.
+"""Structured logs: an event in plain words, and fields that programs can search.
 
-Everything goes through the standard library's `logging`, so records of other libraries come out in the same form, and
-whoever already collects logging records gets ours too: the event as `record.event`, the fields as `record.fields`, and
-both in the message, for handlers that know of neither, such as pytest's. Fields that the runtime binds: `controller`, `object`
+All records go through the standard library's `logging`, so records of other libraries have the same form, and existing
+handlers receive ours: the event as `record.event`, the fields as `record.fields`, and both in the message, for handlers
+that know neither, such as pytest's. The runtime binds the fields `controller`, `object`
 ("Memcached default/cache"), `reconcile_id`, `reason`.
 """
 
@@ -24,15 +24,14 @@ __all__ = ["Log", "logger", "setup", "within"]
 Format = Literal["auto", "json", "console"]
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-_CALLER: Final = 3  # frames from the record to whoever wrote `log.info(…)`
+_CALLER: Final = 3  # frames from the record to the caller of `log.info(…)`
 
 
 class Log:
-    """Writes records with the fields that were bound to it.
+    """Writes records with the fields that are bound to it.
 
-    A value becomes text only when a record is really written, so binding costs next to nothing: what is expensive to
-    name can be an object with a `__str__`. Bytes are never shown, and an object is shown as its `repr`, which
-    masks secrets.
+    A value becomes text only when a record is written, so binding is cheap: an expensive name can be an object with a
+    `__str__`. Bytes are never shown, and an object is shown as its `repr`, which masks secrets.
     """
 
     __slots__ = ("_fields", "_logger", "_parent")
@@ -43,33 +42,33 @@ class Log:
         self._parent = parent
 
     def bind(self, **fields: object) -> Log:
-        """The same log with more fields; a field that is bound again has the newer value."""
+        """Returns a log with more fields; a field that is bound again has the newer value."""
         return Log(self._logger, fields, self)
 
     @property
     def fields(self) -> dict[str, object]:
-        """Every field that is bound, as it was given."""
+        """Returns all bound fields with their values as given."""
         inherited = self._parent.fields if self._parent is not None else {}
         return {**inherited, **self._fields}
 
     def debug(self, event: str, /, **fields: object) -> None:
-        """For whoever looks for a fault: not shown by default."""
+        """Writes a record for debugging; it is not shown by default."""
         self._write(logging.DEBUG, event, fields)
 
     def info(self, event: str, /, **fields: object) -> None:
-        """Something happened that is worth a line."""
+        """Writes a record of something that happened."""
         self._write(logging.INFO, event, fields)
 
     def warning(self, event: str, /, **fields: object) -> None:
-        """Something somebody should look at, though the work goes on."""
+        """Writes a record of something that needs attention, while the work continues."""
         self._write(logging.WARNING, event, fields)
 
     def error(self, event: str, /, **fields: object) -> None:
-        """Something failed."""
+        """Writes a record of a failure."""
         self._write(logging.ERROR, event, fields)
 
     def exception(self, event: str, /, **fields: object) -> None:
-        """Something failed with the exception that is being handled; its traceback is a field."""
+        """Writes a record of a failure with the exception that is being handled; its traceback is a field."""
         self._write(logging.ERROR, event, fields, failed=True)
 
     def _write(self, level: int, event: str, fields: Mapping[str, object], *, failed: bool = False) -> None:
@@ -80,7 +79,7 @@ class Log:
 
 
 def logger(name: str) -> Log:
-    """A log without fields. Its records are those of `logging.getLogger(name)`."""
+    """Returns a log without fields, which writes to `logging.getLogger(name)`."""
     return Log(logging.getLogger(name), {})
 
 
@@ -88,7 +87,7 @@ _surrounding: ContextVar[Log | None] = ContextVar("navarch_log", default=None)
 
 
 class _Within:
-    """No generator: entering must cost next to nothing."""
+    """The context manager of `within`; a class, since a generator is slower to enter."""
 
     __slots__ = ("_log", "_token")
 
@@ -108,25 +107,24 @@ class _Within:
 
 
 def within(log: Log) -> AbstractContextManager[Log]:
-    """Lends the log's fields to the records of every logger meanwhile, in this task and in those that it starts.
+    """Adds the log's fields to the records of every logger inside the block, in this task and in those that it starts.
 
-    So a line of the client says for which object the request was made: `with within(log): …`.
+    A record of the client thus names the object for which the request was made: `with within(log): …`.
     """
     return _Within(log)
 
 
-def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the word that users look for
-    """Writes every record of this process to stderr: coloured lines on a terminal, JSON lines elsewhere.
+def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the common word
+    """Writes all records of this process to stderr: coloured lines on a terminal, JSON lines elsewhere.
 
-    May be called again; only the handler of an earlier call is replaced. Raises `InvalidValueError` for a level or a
-    format that does not exist.
+    A second call replaces the handler of the first. Raises `InvalidValueError` for an unknown level or format.
     """
     if level.upper() not in _LEVELS:
         raise InvalidValueError(f"expected a log level ({', '.join(_LEVELS)}), got {level!r}")
     root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _Output)]:
+    for handler in [handler for handler in root.handlers if isinstance(handler, _StderrHandler)]:
         root.removeHandler(handler)
-    root.addHandler(_Output(_formatter(format)))
+    root.addHandler(_StderrHandler(_formatter(format)))
     root.setLevel(level.upper())
 
 
@@ -139,8 +137,8 @@ def _formatter(format: Format) -> logging.Formatter:  # noqa: A002 - as above
     raise InvalidValueError(f"expected a log format (auto, json, console), got {format!r}")
 
 
-class _Output(logging.StreamHandler[TextIO]):
-    """The one handler that `setup` installs."""
+class _StderrHandler(logging.StreamHandler[TextIO]):
+    """The handler that `setup` installs."""
 
     def __init__(self, formatter: logging.Formatter) -> None:
         super().__init__(sys.stderr)

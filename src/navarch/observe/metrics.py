@@ -1,8 +1,8 @@
-"""What is counted, and by whom.
+"""The metric sources of the runtime.
 
-Each part of the runtime owns one of these small classes and calls it from the event loop; the numbers are plain Python,
-and are made into Prometheus' form only when somebody looks. Nothing is registered by itself: an operator adds its
-parts to its own `Metrics` and serves that, so several operators in one process do not know of each other.
+Each part of the runtime owns one of these classes and calls it from the event loop. Numbers are plain Python, and are
+converted to Prometheus' format at each scrape. Nothing is registered globally: an operator adds its sources to its own
+`Metrics` and serves that, so several operators in one process stay separate.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from typing import Literal, NamedTuple, Protocol, get_args
 
 from navarch.observe import families
 from navarch.observe.exposition import Metrics
-from navarch.observe.families import Histogram, Part, Sample
+from navarch.observe.families import Histogram, MetricSource, Sample
 
 __all__ = [
     "CacheMetrics",
+    "CacheSize",
     "ControllerMetrics",
-    "Kept",
     "LeaderMetrics",
     "LoopMetrics",
+    "MetricSource",
     "Metrics",
     "Outcome",
-    "Part",
     "QueueMetrics",
     "QueueSource",
     "RequestMetrics",
     "Sample",
-    "Watched",
+    "WatchStatus",
 ]
 
 Outcome = Literal["success", "requeue", "requeue_after", "error", "terminal", "crash", "timeout"]
-"""How a reconcile ended.
+"""The result of a reconcile.
 
-- `success`: it returned; `requeue_after`: it asked to come again after some time (`Result(after=…)`, `Retry(after=…)`);
-  `requeue`: it asked to come again with growing delays (`Retry` without a time).
-- `error`: it raised an error that can be expected of a working reconciler, that of a call to the API or to another
-  service (`NavarchError`, `OSError`, `TimeoutError`).
-- `terminal`: it raised `Permanent`. `timeout`: it was cut off at its time limit.
-- `crash`: it raised anything else, which points to a fault in the reconciler (counted as a panic, as Go has it).
+- `success`: it returned; `requeue_after`: it requested another reconcile after some time (`Result(after=…)`,
+  `Retry(after=…)`); `requeue`: it requested another reconcile with backoff (`Retry` without a time).
+- `error`: it raised the error of a call to the API or to another service (`NavarchError`, `OSError`, `TimeoutError`),
+  which a correct reconciler may raise.
+- `terminal`: it raised `Permanent`. `timeout`: it was cancelled at its time limit.
+- `crash`: it raised any other error, which points to a fault in the reconciler (counted as a panic, as in Go).
 
 The last four are all `result="error"` for dashboards.
 """
@@ -63,25 +63,25 @@ class ControllerMetrics:
         self._time = Histogram(families.RECONCILE_SECONDS)
 
     def started(self) -> None:
-        """A worker begins a reconcile."""
+        """Counts a reconcile that begins."""
         self._active += 1
 
     def finished(self, outcome: Outcome, seconds: float) -> None:
-        """The reconcile of a worker ended so, after so long."""
+        """Counts a reconcile that ended, with its result and duration."""
         self._active -= 1
         self._outcomes[outcome] += 1
         self._time.add(seconds)
 
     def cancelled(self) -> None:
-        """The reconcile of a worker was given up, as when the operator stops; it counts as nothing."""
+        """Ends a reconcile that was cancelled, for example by shutdown; it is not counted."""
         self._active -= 1
 
     def self_triggered(self) -> None:
-        """An object was found to be reconciled over and over because of what this very controller writes."""
+        """Counts an object whose reconciles are triggered by this controller's own writes, again and again."""
         self._self_triggered += 1
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         counts, labels = self._outcomes, self._labels
         failed = sum(counts[outcome] for outcome in _FAILURES)
         results = {"error": failed} | {name: counts[name] for name in _OUTCOMES if name not in _FAILURES}
@@ -98,54 +98,54 @@ class ControllerMetrics:
 
 
 class QueueSource(Protocol):
-    """What a queue is asked when somebody looks."""
+    """The state of a queue that is read at each scrape."""
 
     @property
     def depth(self) -> int:
-        """How many keys wait to be taken."""
+        """Returns the number of keys that wait."""
         ...
 
     def unfinished_seconds(self) -> float:
-        """How long all that is being worked on has taken so far, added up."""
+        """Returns the sum of the seconds that keys in progress have taken so far."""
         ...
 
     def longest_running_seconds(self) -> float:
-        """How long the longest that is being worked on has taken so far."""
+        """Returns the seconds of the key that has been in progress for the longest time."""
         ...
 
 
 class QueueMetrics:
-    """One work queue; `name` is the name of its controller too."""
+    """One work queue; it has the name of its controller."""
 
     __slots__ = ("_adds", "_labels", "_retries", "_waited", "_worked", "source")
 
     def __init__(self, name: str) -> None:
         self._labels = (name, name)
         self.source: QueueSource | None = None
-        """The queue, once it exists: asked for its depth and for unfinished work."""
+        """The queue, once it exists: it has the depth and the unfinished work."""
         self._adds = 0
         self._retries = 0
         self._waited = Histogram(families.QUEUE_SECONDS)
         self._worked = Histogram(families.QUEUE_SECONDS)
 
     def added(self) -> None:
-        """A key that did not wait yet begins to wait."""
+        """Counts a key that begins to wait."""
         self._adds += 1
 
     def retried(self) -> None:
-        """A key is to come again with backoff."""
+        """Counts a key that is retried with backoff."""
         self._retries += 1
 
     def taken(self, waited: float) -> None:
-        """A worker takes a key that waited so many seconds."""
+        """Counts a key that a worker takes after so many seconds."""
         self._waited.add(waited)
 
     def finished(self, seconds: float) -> None:
-        """A worker is done with a key after so many seconds."""
+        """Counts a key that a worker finished after so many seconds."""
         self._worked.add(seconds)
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         labels, source = self._labels, self.source
         yield Sample(families.QUEUE_ADDS, labels, self._adds)
         yield Sample(families.QUEUE_RETRIES, labels, self._retries)
@@ -157,21 +157,21 @@ class QueueMetrics:
             yield Sample(families.QUEUE_LONGEST, labels, source.longest_running_seconds())
 
 
-class Watched(NamedTuple):
-    """One watch, as it is when somebody looks."""
+class WatchStatus(NamedTuple):
+    """The state of one watch at a scrape."""
 
     kind: str
-    """What is watched, for example "deployments.apps"."""
+    """The watched resource, for example "deployments.apps"."""
     scope: str
-    """Which part of it: a namespace, a selector; empty if all."""
+    """Its namespace or selector; empty for all objects."""
     state: str
-    """A word for where the watch is in its life, for example "watching"."""
+    """The state of the watch, for example "watching"."""
     staleness: float
-    """How many seconds ago the server was last heard of."""
+    """The seconds since the last answer of the server."""
 
 
-class Kept(NamedTuple):
-    """One collection of the cache, as it is when somebody looks."""
+class CacheSize(NamedTuple):
+    """The size of one collection of the cache at a scrape."""
 
     kind: str
     scope: str
@@ -180,16 +180,16 @@ class Kept(NamedTuple):
 
 
 class CacheMetrics:
-    """Everything that is cached; both functions are asked anew each time, since watches come and go."""
+    """The watches and the cache; both functions are called at each scrape, since watches start and stop."""
 
     __slots__ = ("_kept", "_watched")
 
-    def __init__(self, watched: Callable[[], Iterable[Watched]], kept: Callable[[], Iterable[Kept]]) -> None:
+    def __init__(self, watched: Callable[[], Iterable[WatchStatus]], kept: Callable[[], Iterable[CacheSize]]) -> None:
         self._watched = watched
         self._kept = kept
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         for kind, scope, state, staleness in self._watched():
             yield Sample(families.WATCH_STATE, (kind, scope, state), 1)
             yield Sample(families.WATCH_STALENESS, (kind, scope), staleness)
@@ -208,21 +208,21 @@ class RequestMetrics:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def answered(self, method: str, code: int) -> None:
-        """A request was answered with this status."""
+        """Counts a request with the status code of its answer."""
         self._counts[str(code), method] += 1
 
     def unanswered(self, method: str) -> None:
-        """A request got no answer."""
+        """Counts a request without an answer."""
         self._counts[_NO_ANSWER, method] += 1
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         for labels, count in self._counts.items():
             yield Sample(families.CLIENT_REQUESTS, (*labels, self._host), count)
 
 
 class LeaderMetrics:
-    """Whether this process leads the election of that name."""
+    """The leadership of this process in the election of that name."""
 
     __slots__ = ("_labels", "_leading")
 
@@ -231,12 +231,12 @@ class LeaderMetrics:
         self._leading = leading
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         yield Sample(families.LEADER_STATUS, self._labels, float(self._leading()))
 
 
 class LoopMetrics:
-    """How readily the event loop turns."""
+    """The lag of the event loop."""
 
     __slots__ = ("_lag",)
 
@@ -244,9 +244,9 @@ class LoopMetrics:
         self._lag = Histogram(families.LAG_SECONDS)
 
     def turned(self, lag: float) -> None:
-        """The loop came to something that had been ready for so many seconds."""
+        """Counts a callback that ran so many seconds after it was ready."""
         self._lag.add(lag)
 
     def samples(self) -> Iterator[Sample]:
-        """See `Part`."""
+        """See `MetricSource`."""
         yield Sample(families.LOOP_LAG, (), self._lag)

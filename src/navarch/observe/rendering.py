@@ -1,4 +1,4 @@
-"""A log record as a line: JSON for machines, colours for people."""
+"""Formatters of log records: JSON lines for programs, coloured lines for people."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from navarch.observe.places import split_frames
-
-__all__ = ["ConsoleFormatter", "JsonFormatter", "Words"]
+from navarch.observe.source_lines import split_frames
 
 _OWN_NAMES: Final = ("time", "level", "logger", "event", "exception")
 _YOURS: Final = "Traceback (most recent call last), the operator's own code first:\n"
@@ -24,7 +22,7 @@ _COLOURS: Final = {"DEBUG": "\x1b[90m", "INFO": "\x1b[32m", "WARNING": "\x1b[33m
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per line: time, level, logger, event, why, the other fields, and the exception with its traceback."""
+    """Formats a record as one JSON object: time, level, logger, event, why, other fields, exception with traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
@@ -43,7 +41,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class ConsoleFormatter(logging.Formatter):
-    """Time, level, event and fields on one line; a traceback below it."""
+    """Formats a record as one line of time, level, event and fields; a traceback follows."""
 
     def __init__(self, *, coloured: bool) -> None:
         super().__init__()
@@ -62,7 +60,7 @@ class ConsoleFormatter(logging.Formatter):
 
 
 def _writable(line: str) -> str:
-    """Text that no encoding has (halves of surrogate pairs) is escaped, as JSON would; a record must not be lost."""
+    """Escapes text that no encoding has (lone surrogates), so that no record is lost."""
     return line.encode(errors="backslashreplace").decode()
 
 
@@ -72,7 +70,7 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
-    """The traceback. Where the runtime called the user's code, the user's frames come first."""
+    """Returns the traceback; the user's frames come before those of the runtime that called them."""
     if not record.exc_info or record.exc_info[1] is None:
         return ""
     error = record.exc_info[1]
@@ -84,7 +82,7 @@ def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
 
 
 class Words:
-    """Fields as words behind a message, for formatters that know of no fields; they become text only there."""
+    """Fields as words after a message, for formatters that know no fields; they become text only when formatted."""
 
     __slots__ = ("_given",)
 
@@ -96,7 +94,7 @@ class Words:
 
 
 def _event(record: logging.LogRecord) -> str:
-    """What happened; of records that other libraries wrote, their message."""
+    """Returns the event of a record; the message of a record from another library."""
     event: str | None = getattr(record, "event", None)
     return event if event is not None else record.getMessage()
 
@@ -106,12 +104,12 @@ def _fields(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def _shown(given: Mapping[str, object]) -> dict[str, Any]:
-    """The fields as JSON values; one that has the name of a part of every line gets an underscore."""
+    """Returns the fields as JSON values; a name that every line has gets an underscore."""
     return {f"{name}_" if name in _OWN_NAMES else name: _plain(value) for name, value in given.items()}
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON. Objects are shown by their own text: looking into them would show what their `repr` masks."""
+    """Returns the value as JSON. Objects are shown by their text: their fields would show what their `repr` masks."""
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -126,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: object) -> str:
-    """A record must never fail because of what it is about."""
+    """Returns the text of the value; a failing `__str__` must not lose the record."""
     try:
         return f"{type(value).__name__}: {value}" if isinstance(value, BaseException) else str(value)
     except Exception as error:  # noqa: BLE001 - any code may run in a __str__
@@ -134,12 +132,12 @@ def _text(value: object) -> str:
 
 
 def _word(value: Any) -> str:
-    """A value on a line of words: quoted if it could be taken for more than one, or holds control characters."""
+    """Returns the value as one word; quoted if it has spaces, quotes or control characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     plain = text and text.isprintable() and not set(text) & set(' "=')
     return text if plain or not isinstance(value, str) else json.dumps(text, ensure_ascii=False)
 
 
 def _printable(text: str) -> str:
-    """Without control characters, which could rewrite what the terminal shows."""
+    """Escapes control characters, which could rewrite the terminal."""
     return text if text.isprintable() else json.dumps(text, ensure_ascii=False)[1:-1]

@@ -1,7 +1,7 @@
-"""Traces from a watch event to the writes it led to, by OpenTelemetry.
+"""OpenTelemetry traces from a watch event to the writes that it caused.
 
-Off until `enable()`; while off, every call returns one shared object that does nothing. OpenTelemetry is an extra
-(`pip install navarch[otel]`); where spans are sent is configured there, as in any other program.
+Traces are off until `enable()`; while they are off, every call returns one shared span that does nothing. OpenTelemetry
+is an extra (`pip install navarch[otel]`); the exporter is configured in OpenTelemetry, as in any other program.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # an extra, imported by `enable` only
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import SpanContext, SpanKind, Tracer, TracerProvider
 
-__all__ = ["Attribute", "Cause", "Span", "disable", "enable", "enabled", "mark", "request", "span"]
+__all__ = ["Attribute", "Span", "SpanCause", "disable", "enable", "enabled", "mark", "request", "span"]
 
 Attribute = str | int | float | bool
 
-# What OpenTelemetry has agreed names for; everything else is ours.
+# Names of OpenTelemetry's semantic conventions; all other attributes get the prefix "navarch.".
 _AGREED: Final = {
     "method": "http.request.method",
     "code": "http.response.status_code",
@@ -33,10 +33,10 @@ _AGREED: Final = {
 
 
 class Span(Protocol):
-    """A piece of work while it goes on; a context manager. An exception that leaves it marks it as failed."""
+    """Work in progress; a context manager. An exception that leaves the block marks the span as failed."""
 
     def set(self, **attributes: Attribute) -> None:
-        """Adds what is known only now, for example the status of an answer."""
+        """Adds attributes that are known later, for example the status code of an answer."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -47,20 +47,20 @@ class Span(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
-    """Something that happened, to which the span of the work that it led to can be linked."""
+class SpanCause:
+    """An event to which the span of the work that it caused can be linked."""
 
     context: SpanContext
     attributes: Mapping[str, Attribute]
 
 
 def enabled() -> bool:
-    """Whether spans are made; worth asking before attributes that are expensive to make."""
+    """Returns whether spans are recorded; check it before computing expensive attributes."""
     return _switch.tracer is not None
 
 
 def enable(provider: TracerProvider | None = None) -> None:
-    """Makes spans from now on, with OpenTelemetry's global provider if none is given.
+    """Records spans from now on, with the given provider or OpenTelemetry's global one.
 
     Raises `ConfigError` if OpenTelemetry is not installed.
     """
@@ -74,28 +74,28 @@ def enable(provider: TracerProvider | None = None) -> None:
 
 
 def disable() -> None:
-    """Makes no spans from now on; those that are open are still finished."""
+    """Records no new spans; open spans still end normally."""
     _switch.tracer = None
 
 
-def span(name: str, /, causes: Iterable[Cause | None] = (), **attributes: Attribute) -> Span:
-    """A piece of work inside the one that surrounds it; linked to what caused it."""
+def span(name: str, /, causes: Iterable[SpanCause | None] = (), **attributes: Attribute) -> Span:
+    """Returns a span inside the current one, linked to its causes."""
     tracer = _switch.tracer
     return _NOTHING if tracer is None else _started(tracer, name, causes, attributes, client=False)
 
 
 def request(method: str, path: str, **attributes: Attribute) -> Span:
-    """A request to a server; tell its status with `set(code=…)`."""
+    """Returns the span of a request to a server; `set(code=…)` adds the status code."""
     tracer = _switch.tracer
     if tracer is None:
         return _NOTHING
     return _started(tracer, method, (), {"method": method, "path": path, **attributes}, client=True)
 
 
-def mark(name: str, /, **attributes: Attribute) -> Cause | None:
-    """Something that happened at this moment, as a span of no length; None while traces are off.
+def mark(name: str, /, **attributes: Attribute) -> SpanCause | None:
+    """Records an event of this moment as a span of no length; returns None while traces are off.
 
-    A watch event marks its arrival with its resource version and is handed to the span of the reconcile.
+    A watch event marks its arrival with its resourceVersion; the span of the reconcile is linked to it.
     """
     tracer = _switch.tracer
     if tracer is None:
@@ -103,19 +103,19 @@ def mark(name: str, /, **attributes: Attribute) -> Cause | None:
     named = _named(attributes)
     marked = tracer.start_span(name, attributes=named)
     marked.end()
-    return Cause(marked.get_span_context(), named)
+    return SpanCause(marked.get_span_context(), named)
 
 
-class _Switch:
+class _TracerSwitch:
     def __init__(self) -> None:
         self.tracer: Tracer | None = None
 
 
-_switch = _Switch()
+_switch = _TracerSwitch()
 
 
-class _Nothing:
-    """A span while traces are off."""
+class _NoSpan:
+    """The span while traces are off: it does nothing."""
 
     __slots__ = ()
 
@@ -131,11 +131,11 @@ class _Nothing:
         pass
 
 
-_NOTHING: Final = _Nothing()
+_NOTHING: Final = _NoSpan()
 
 
 class _Recorded:
-    """A span of OpenTelemetry that is the current one while it is entered."""
+    """A span of OpenTelemetry; it is the current span while it is entered."""
 
     __slots__ = ("_manager", "_span")
 
@@ -160,7 +160,7 @@ class _Recorded:
 def _started(
     tracer: Tracer,
     name: str,
-    causes: Iterable[Cause | None],
+    causes: Iterable[SpanCause | None],
     attributes: Mapping[str, Attribute],
     *,
     client: bool,

@@ -21,7 +21,15 @@ from navarch.controller.events import Recorder
 from navarch.controller.fence import FencedTransport
 from navarch.errors import DefinitionError, NavarchError, NotFound
 from navarch.observe import traces
-from navarch.observe.metrics import CacheMetrics, Kept, LeaderMetrics, LoopMetrics, Metrics, RequestMetrics, Watched
+from navarch.observe.metrics import (
+    CacheMetrics,
+    CacheSize,
+    LeaderMetrics,
+    LoopMetrics,
+    Metrics,
+    RequestMetrics,
+    WatchStatus,
+)
 from navarch.operator.crds import prepare_crds
 from navarch.operator.declarations import Background, DeclaredOperator
 from navarch.operator.endpoints import Check, Endpoints
@@ -268,13 +276,15 @@ class Process:
         assert self._election is not None
         return self._election.trouble or None
 
-    def _watched(self) -> Iterator[Watched]:
+    def _watched(self) -> Iterator[WatchStatus]:
         for each in self._cache.informers():
-            yield Watched(each.kind.resource, each.scope, each.state.value, each.staleness())
+            yield WatchStatus(each.kind.resource, each.scope, each.state.value, each.staleness())
 
-    def _kept(self) -> Iterator[Kept]:
+    def _kept(self) -> Iterator[CacheSize]:
         for collection in self._cache.collections():
-            yield Kept(collection.kind.resource, collection.cached.scope, len(collection.store), collection.store.bytes)
+            yield CacheSize(
+                collection.kind.resource, collection.cached.scope, len(collection.store), collection.store.bytes
+            )
 
 
 def _refuse_twins(operators: tuple[DeclaredOperator, ...]) -> None:

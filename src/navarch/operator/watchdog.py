@@ -15,7 +15,7 @@ from navarch._base.pulse import Pulse
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import LoopMetrics
-from navarch.observe.places import Place, culprit
+from navarch.observe.source_lines import SourceLine, culprit
 
 __all__ = ["Blockage", "Watchdog", "log_blockage"]
 
@@ -30,9 +30,9 @@ class Blockage:
 
     task: str
     """The name of the task that ran; empty if it was a callback."""
-    place: Place
+    place: SourceLine
     """The innermost line of the user's own code; where there is none, the innermost line of all."""
-    stack: tuple[Place, ...]
+    stack: tuple[SourceLine, ...]
     """Everything that ran inside the event loop, innermost first."""
     seconds: float
     over: bool
@@ -124,8 +124,8 @@ class _Observer:
             _log.exception("the report of a blocked event loop failed", blockage=blockage)
 
 
-def _inside_the_loop(frame: FrameType | None) -> Iterator[Place]:
+def _inside_the_loop(frame: FrameType | None) -> Iterator[SourceLine]:
     """Returns the frames that the loop has called, innermost first."""
     while frame is not None and not frame.f_code.co_filename.endswith(_LOOP):
-        yield Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+        yield SourceLine(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
         frame = frame.f_back

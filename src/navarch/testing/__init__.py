@@ -1,6 +1,6 @@
-"""Testing operators: a whole cluster inside the test, fresh for each.
+"""Tests of operators: a whole cluster inside the test, fresh for each test.
 
-pytest imports this package in every run of whoever has installed navarch, so that nothing is imported before it is used.
+pytest imports this package in every run where navarch is installed. Names are therefore imported on first use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Cluster`: what a test does with its cluster, wherever that runs."""
+"""`Cluster`: the cluster of one test, in the test's own event loop or over HTTPS in a thread beside it."""
 
 from __future__ import annotations
 
@@ -6,60 +6,63 @@ import asyncio
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
+from navarch._base.clock import SystemClock
 from navarch._base.movable import MovableClock
 from navarch.api import Dynamic, Object, Resource
-from navarch.client import Client, Listing
+from navarch.client import Client, Listing, connect
 from navarch.client.core import FieldSelector, LabelSelector
-from navarch.client.target import Readable
+from navarch.client.target import Readable, kind_of
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.kubeconfig import Access
+from navarch.cluster.embedded.served import ThreadedCluster
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
-from navarch.testing.waiting import Waiting
-
-__all__ = ["Cluster", "Engine"]
+from navarch.testing.eventually import Eventually, source_of
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
 
 
 class Engine(Protocol):
-    """A running cluster as `Cluster` needs it."""
+    """The running cluster behind a `Cluster`."""
 
     @property
     def audit(self) -> AuditLog:
-        """Every request that was answered."""
+        """Returns the log of every answered request."""
         ...
 
     async def revision(self) -> int:
-        """How far the store has got."""
+        """Returns the store's current revision."""
         ...
 
     async def changed_since(self, revision: int) -> int:
-        """Returns how far the store has got once something was written after `revision`."""
+        """Waits for a write after `revision`, and returns the store's revision then."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forgets what happened before that revision."""
+        """Compacts the store: drops its history before that revision."""
         ...
 
     def token_of(self, name: str, *groups: str) -> str:
-        """A new token that proves this user."""
+        """Returns a new bearer token of this user."""
         ...
 
     def client_with(self, token: str, namespace: str) -> Client:
-        """A client of whoever the token proves."""
+        """Returns a client that sends this token."""
         ...
 
 
 class Cluster:
-    """A cluster of one test: the administrator's verbs, operators that run on it, and waiting for what they do.
+    """The cluster of one test: it has the administrator's verbs, runs operators, and waits for what they do.
 
-    `client` has every other verb; its namespace is `default`. `access` says how others reach it, if it is served over
-    HTTPS; it is None for one without a network.
+    `client` has every other verb; its namespace is `default`. `access` holds the address and credentials of a cluster
+    that is served over HTTPS; it is None for a cluster without a network.
     """
 
     def __init__(self, client: Client, engine: Engine, access: Access | None = None) -> None:
@@ -69,11 +72,11 @@ class Cluster:
 
     @property
     def audit(self) -> AuditLog:
-        """Who asked for what, and what came of it: `cluster.audit.records(verb="delete")`."""
+        """Returns the log of answered requests, with user, verb and status code: `cluster.audit.records(verb="delete")`."""
         return self._engine.audit
 
     def client_as(self, name: str, *groups: str, namespace: str = "default") -> Client:
-        """A client of somebody else, who may do what RBAC gives them: a user, or a ServiceAccount as
+        """Returns a client of another user, who has the permissions that RBAC grants. A ServiceAccount is named
         `system:serviceaccount:<namespace>:<name>`.
         """
         return self._engine.client_with(self._engine.token_of(name, *groups), namespace)
@@ -106,9 +109,9 @@ class Cluster:
         return await self.client.delete(what, name, namespace=namespace)
 
     async def client_for(self, operator: Operator) -> Client:
-        """A client that may do what the operator's declarations need, and no more: `run(operator, client=...)`.
+        """Returns a client with the permissions that the operator declares, and no others: `run(operator, client=...)`.
 
-        Its rights are those of `roles_of(..., needed_by(operator, ...))`, given to a ServiceAccount of the operator's name.
+        Applies `roles_of(..., needed_by(operator, ...))`, bound to a ServiceAccount of the operator's name.
         """
         namespace = self.client.options.namespace
         place = (operator.election.namespace or namespace) if operator.election else None
@@ -118,30 +121,31 @@ class Cluster:
         return self.client_as(account, namespace=namespace)
 
     async def pass_time(self, seconds: float) -> None:
-        """Lets so much time pass in a moment, for the operators and for the cluster: what was to come by then has begun.
+        """Advances the clock of the operators and of the cluster; everything that is due by then has begun on return.
 
-        Raises `InvalidValueError` for a cluster with process nodes, or over HTTPS: their time is the machine's own.
+        Raises `InvalidValueError` for a cluster with process nodes or over HTTPS, which use the machine's clock.
         """
         clock = self.client.clock
         if not isinstance(clock, MovableClock):
             raise InvalidValueError(
-                "expected a cluster in the test's own process, without process nodes: programs and connections have the "
-                "machine's own time; use the fixture `cluster`, and simulated nodes"
+                "expected a cluster in the test's own process, without process nodes: processes and connections use the "
+                "machine's clock; use the fixture `cluster` and simulated nodes"
             )
         await clock.advance(seconds)
 
     async def compact(self, resource_version: str) -> None:
-        """Lets the cluster forget what happened before that version, as Kubernetes does after some minutes: whoever
-        watches or lists from an older one is told that it is gone.
+        """Drops the cluster's history before that version, as Kubernetes does after some minutes. A watch or list from
+        an older version then gets 410 Gone.
         """
         await self._engine.compact(int(resource_version))
 
     @asynccontextmanager
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
-        """Runs the operators while the block lasts. When it begins, their kinds are served.
+        """Installs the operators' CRDs and runs the operators until the block ends; they finish the reconciles under way.
 
-        They are the administrator unless they are given a client: one with fewer rights, or one that fails now and then.
-        Their endpoints are not served: several replicas, and several tests at once, would want the same ports. Raises what an operator or the block fails with; when the block ends, they have finished what was under way.
+        Operators have the administrator's permissions unless `client` gives them others, or requests that fail.
+        Their endpoints are not served: replicas and concurrent tests would need the same ports. Raises the error of an
+        operator or of the block.
         """
         __tracebackhide__ = True  # the test's own line is what pytest shows
         served = [_without_endpoints(operator) for operator in operators]
@@ -156,7 +160,7 @@ class Cluster:
                 finally:
                     running.cancel()
         except BaseExceptionGroup as failures:  # a test that fails is shown by its own line, not by a group
-            failure = _alone(failures)
+            failure = _unwrapped(failures)
             raise failure from failure.__cause__
 
     async def eventually(
@@ -167,13 +171,36 @@ class Cluster:
         timeout: float = 30.0,  # noqa: ASYNC109 - it goes by the client's clock, and says what was awaited
         what: str = "",
     ) -> T:
-        """What `read` gives, once it `holds`; looked at again whenever something is written to the cluster.
+        """Calls `read` after each write to the cluster until `holds` is true for its result; returns that result.
 
-        What is not found, or lacks what `holds` looks at, does not hold yet. Raises `AssertionError` after `timeout`
-        seconds, saying what was awaited (in the words of `what`, if given) and what was there instead.
+        An object that does not exist, or lacks a field that `holds` reads, does not hold yet. Raises `AssertionError`
+        after `timeout` seconds; its message says what was awaited (`what`, or the source of `holds`) and what `read`
+        returned last.
         """
         __tracebackhide__ = True
-        return await Waiting(self._engine, self.client.clock, read, holds, what).until_it_holds(timeout)
+        return await Eventually(self._engine, self.client.clock, read, holds, what or source_of(holds)).wait(timeout)
+
+    async def until(
+        self,
+        what: Readable[T],
+        name: str,
+        holds: Callable[[T], Any],
+        *,
+        namespace: str | None = None,
+        timeout: float = 30.0,  # noqa: ASYNC109 - as above
+    ) -> T:
+        """Waits until `holds` is true for the object of that kind and name, and returns the object:
+        `await cluster.until(Memcached, "cache", lambda it: len(it.status.nodes) == 3)`.
+
+        An object that does not exist, or lacks a field that `holds` reads, does not hold yet. Raises `AssertionError`
+        after `timeout` seconds; its message names the object and the condition, and shows the object as it was last.
+        """
+        __tracebackhide__ = True
+        kind = kind_of(what)
+        place = f"{namespace or self.client.options.namespace}/" if kind.namespaced else ""
+        awaited = f"{kind.kind} {place}{name} to fulfil `{source_of(holds)}`"
+        read = partial(self.client.get, what, name, namespace=namespace)
+        return await Eventually(self._engine, self.client.clock, read, holds, awaited).wait(timeout)
 
 
 def _without_endpoints(operator: Operator) -> Operator:
@@ -182,8 +209,62 @@ def _without_endpoints(operator: Operator) -> Operator:
     return twin
 
 
-def _alone(failure: BaseException) -> BaseException:
-    """The one that failed; several stay a group."""
+def _unwrapped(failure: BaseException) -> BaseException:
+    """Returns the only exception of nested groups; a group of several stays a group."""
     while isinstance(failure, BaseExceptionGroup) and len(failure.exceptions) == 1:
         failure = failure.exceptions[0]
     return failure
+
+
+@asynccontextmanager
+async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+    """Runs a fresh cluster without a network. Its clock can be advanced, unless process nodes run programs."""
+    clock = SystemClock() if equipment is not None and equipment.nodes else MovableClock()
+    async with EmbeddedCluster(clock=clock, equipment=equipment) as embedded:
+        yield Cluster(embedded.client(), embedded)
+
+
+@asynccontextmanager
+async def over_https(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+    """Runs a fresh cluster over HTTPS on loopback, in its own thread, so that synchronous clients can use it."""
+    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+        engine = _ThreadedEngine(threaded)
+        async with connect(threaded.access.config()) as client:
+            try:
+                yield Cluster(client, engine, threaded.access)
+            finally:
+                await engine.close()
+
+
+class _ThreadedEngine:
+    """The engine of a cluster that runs in another thread."""
+
+    def __init__(self, threaded: ThreadedCluster) -> None:
+        self._threaded = threaded
+        self._clients: list[Client] = []
+
+    @property
+    def audit(self) -> AuditLog:
+        return self._threaded.cluster.audit
+
+    async def revision(self) -> int:
+        return await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.revision()))
+
+    async def changed_since(self, revision: int) -> int:
+        return await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.changed_since(revision)))
+
+    async def compact(self, revision: int) -> None:
+        await asyncio.wrap_future(self._threaded.submit(self._threaded.cluster.compact(revision)))
+
+    def token_of(self, name: str, *groups: str) -> str:
+        return self._threaded.cluster.token_of(name, *groups)
+
+    def client_with(self, token: str, namespace: str) -> Client:
+        client = connect(self._threaded.access.config(token, namespace))
+        self._clients.append(client)
+        return client
+
+    async def close(self) -> None:
+        """Closes the clients that `client_with` returned."""
+        for client in self._clients:
+            await client.close()

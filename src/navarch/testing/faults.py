@@ -1,4 +1,4 @@
-"""Clients whose requests fail, to see what an operator makes of it."""
+"""`faulty`: a client whose requests fail, to test how an operator reacts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from navarch.client import Client, Request, Response, Transport, WebSocket
 from navarch.client.transport import WrappedTransport
 from navarch.errors import NavarchError
 
-__all__ = ["Fault", "faulty"]
-
 Fault = Callable[[Request], NavarchError | None]
-"""What a request fails with, instead of being sent; None to send it."""
+"""Returns the error with which a request fails instead of being sent, or None to send it."""
 
 
 def faulty(client: Client, fault: Fault) -> Client:
-    """The same client, whose requests fail with what `fault` gives for them, as if the server had said it.
+    """Returns a client whose requests fail with the error that `fault` returns, as if the server had answered it.
 
-    It is asked for every attempt: what the client tries again (a 503, a connection that breaks) is asked for anew.
+    `fault` is called for every attempt, so also when the client retries (a 503, a broken connection).
     """
     return client.through(lambda transport: _Faulty(transport, fault))
 

@@ -1,11 +1,11 @@
-"""The pytest plugin: `cluster`, a fresh one for each test that asks for it.
+"""The pytest plugin: the fixture `cluster` is a fresh cluster for each test.
 
-pytest loads this module in every run of whoever has installed navarch: what a cluster needs is not imported before a test
-asks for one. It runs in the loop of pytest-asyncio.
+pytest loads this module in every run where navarch is installed: the modules of a cluster are imported when a test first
+requests one. The cluster runs in the event loop of pytest-asyncio.
 
-A cluster has Kubernetes' own controllers and a scheduler, but no nodes. `@pytest.mark.cluster(nodes=2)` gives it some,
-whose pods are real processes, `@pytest.mark.cluster(simulated=100)` some whose pods are data;
-`@pytest.mark.cluster(controllers=False)` leaves the API server alone.
+A cluster has Kubernetes' controllers and a scheduler, but no nodes. `@pytest.mark.cluster(nodes=2)` adds nodes whose pods
+are processes, `@pytest.mark.cluster(simulated=100)` adds nodes whose pods are data, and
+`@pytest.mark.cluster(controllers=False)` runs the API server alone.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _NEEDED = {
     "cryptography": "'navarch[cluster]'",
     "re2": "'navarch[cluster]'",
 }
-"""What fixtures import, and what it comes with."""
+"""Modules that the fixtures import, and the pip requirement that installs each."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Registers the marker."""
     config.addinivalue_line("markers", _MARKER)
 
 
 def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]) -> Any:
-    """A fixture that is a coroutine; where something is not installed, one that says what."""
+    """Returns an asynchronous fixture or, if a package is missing, one that fails and names the package."""
     missing = sorted({package for module, package in _NEEDED.items() if find_spec(module) is None})
     if not missing:
         import pytest_asyncio  # noqa: PLC0415 - it may not be there
@@ -47,13 +47,15 @@ def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]
 
     @pytest.fixture(name=function.__name__)
     def without() -> None:
-        pytest.fail(f"navarch's clusters need more than is installed: pip install {' '.join(missing)}", pytrace=False)
+        pytest.fail(
+            f"the fixture needs packages that are not installed: pip install {' '.join(missing)}", pytrace=False
+        )
 
     return without
 
 
 def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
-    """What the marker of the test asks for; None if that is nothing."""
+    """Returns the equipment that the test's marker requests; None for an API server alone."""
     from navarch.cluster.embedded.equipment import Equipment  # noqa: PLC0415 - see above
 
     marker = request.node.get_closest_marker("cluster")
@@ -66,8 +68,8 @@ def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
 
 @_fixture
 async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
-    """A fresh cluster in the process of the test, reached without a network."""
-    from navarch.testing.engines import in_process  # noqa: PLC0415 - see above
+    """A fresh cluster in the test's process, without a network."""
+    from navarch.testing.cluster import in_process  # noqa: PLC0415 - see above
 
     async with in_process(_equipment(request)) as made:
         yield made
@@ -75,8 +77,8 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
 
 @_fixture
 async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
-    """A fresh cluster over HTTPS on loopback, in a thread of its own: for clients of others, and those that block."""
-    from navarch.testing.engines import over_https  # noqa: PLC0415 - see above
+    """A fresh cluster over HTTPS on loopback, in its own thread: for other client libraries and synchronous clients."""
+    from navarch.testing.cluster import over_https  # noqa: PLC0415 - see above
 
     async with over_https(_equipment(request)) as made:
         yield made

@@ -66,13 +66,11 @@ async def add_node(cluster: Cluster, name: str) -> None:
     conditions = [{"type": "Ready", "status": "True"}]
     patch = MergePatch({"status": {"allocatable": room, "conditions": conditions}})
     await cluster.client.patch(Node, name, patch, subresource="status")
-    await cluster.eventually(lambda: cluster.get(Node, name), lambda node: not node.spec.taints)
+    await cluster.until(Node, name, lambda node: not node.spec.taints)
 
 
 async def bound(cluster: Cluster) -> PersistentVolume:
-    found = await cluster.eventually(
-        lambda: cluster.get(PersistentVolumeClaim, "data"), lambda claim: claim.status.phase == "Bound"
-    )
+    found = await cluster.until(PersistentVolumeClaim, "data", lambda claim: claim.status.phase == "Bound")
     return await cluster.get(PersistentVolume, found.spec.volume_name or "")
 
 
@@ -80,11 +78,11 @@ async def test_claim_without_a_class_gets_a_folder_on_the_node_of_its_pod(cluste
     """The default class waits for the pod, and makes the volume where it goes."""
     async with controlled(cluster, Folders().options):
         await add_node(cluster, "n1")
-        await cluster.eventually(lambda: cluster.get(StorageClass, "standard"), lambda _: True)
+        await cluster.until(StorageClass, "standard", lambda _: True)
         await cluster.create(claim())
         await cluster.create(user())
         volume = await bound(cluster)
-        pod = await cluster.eventually(lambda: cluster.get(Pod, "user"), lambda pod: pod.spec.node_name)
+        pod = await cluster.until(Pod, "user", lambda pod: pod.spec.node_name)
     assert pod.spec.node_name == "n1"
     assert volume.spec.local is not None
     assert volume.spec.local.path == f"/n1/{volume.name}"
@@ -113,9 +111,7 @@ async def test_volume_of_a_retaining_class_stays(cluster: Cluster) -> None:
         await cluster.create(claim(storage_class_name="kept"))
         volume = await bound(cluster)
         await cluster.delete(PersistentVolumeClaim, "data")
-        await cluster.eventually(
-            lambda: cluster.get(PersistentVolume, volume.name), lambda found: found.status.phase == "Released"
-        )
+        await cluster.until(PersistentVolume, volume.name, lambda found: found.status.phase == "Released")
     assert not folders.removed
 
 
@@ -128,9 +124,7 @@ async def test_claim_can_grow(cluster: Cluster) -> None:
         more = MergePatch({"spec": {"resources": {"requests": {"storage": "2Gi"}}}})
         await cluster.client.patch(PersistentVolumeClaim, "data", more)
         expected = {"storage": Quantity("2Gi")}
-        await cluster.eventually(
-            lambda: cluster.get(PersistentVolumeClaim, "data"), lambda found: found.status.capacity == expected
-        )
+        await cluster.until(PersistentVolumeClaim, "data", lambda found: found.status.capacity == expected)
         assert (await cluster.get(PersistentVolume, volume.name)).spec.capacity == expected
 
 
@@ -175,4 +169,4 @@ async def test_volume_of_a_claim_that_is_not_known_yet_keeps_its_data(cluster: C
 
 
 async def until_phase(cluster: Cluster, phase: str) -> None:
-    await cluster.eventually(lambda: cluster.get(PersistentVolume, "pv"), lambda found: found.status.phase == phase)
+    await cluster.until(PersistentVolume, "pv", lambda found: found.status.phase == phase)

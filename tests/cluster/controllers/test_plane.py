@@ -52,7 +52,7 @@ async def test_what_happened_while_it_was_away_is_made_up_for(cluster: Cluster) 
         await cluster.eventually(
             lambda: cluster.list(Namespace), lambda found: "leaving" not in {each.name for each in found}
         )
-        await cluster.eventually(lambda: cluster.get(Pod, "pod"), lambda pod: pod.spec.node_name == "n1")
+        await cluster.until(Pod, "pod", lambda pod: pod.spec.node_name == "n1")
 
 
 async def test_pods_are_watched_once_for_all(cluster: Cluster) -> None:
@@ -116,9 +116,7 @@ async def test_namespace_with_finalizers_of_others_stays(cluster: Cluster) -> No
     async with controlled(cluster, WITHOUT_SCHEDULER):
         await cluster.create(Namespace(metadata=ObjectMeta(name="held", finalizers=["example.com/hold"])))
         await cluster.delete(Namespace, "held")
-        found = await cluster.eventually(
-            lambda: cluster.get(Namespace, "held"), lambda namespace: not namespace.spec.finalizers
-        )
+        found = await cluster.until(Namespace, "held", lambda namespace: not namespace.spec.finalizers)
         assert found.metadata.finalizers == ["example.com/hold"]
         await cluster.client.patch(Namespace, "held", MergePatch({"metadata": {"finalizers": None}}))
         await cluster.eventually(

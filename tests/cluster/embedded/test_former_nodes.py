@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from navarch.cluster.embedded.former import node_name, remove_former_nodes
-from navarch.cluster.nodes.registration import Profile, node_object, register
+from navarch.cluster.nodes.node_status import Profile, node_object, register
 from navarch.k8s.core.v1 import Node
 from navarch.testing.cluster import Cluster
 

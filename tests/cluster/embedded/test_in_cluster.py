@@ -39,9 +39,7 @@ async def _said_by_a_pod(cluster: Cluster) -> list[str]:
     script = f"exec > /dev/termination-log 2>&1; exec python - <<'END'{_PROGRAM}END\n"
     container = Container(name="main", image="python", command=["sh", "-c", script])
     await cluster.create(Pod(name="asking", spec=PodSpec(containers=[container], restart_policy="Never")))
-    pod = await cluster.eventually(
-        lambda: cluster.get(Pod, "asking"), lambda found: found.status.phase in {"Succeeded", "Failed"}, timeout=120
-    )
+    pod = await cluster.until(Pod, "asking", lambda found: found.status.phase in {"Succeeded", "Failed"}, timeout=120)
     state = (pod.status.container_statuses or [])[0].state
     assert state is not None
     assert state.terminated is not None

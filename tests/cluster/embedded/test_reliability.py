@@ -28,10 +28,10 @@ from navarch.cluster.embedded.power import POWER, POWER_OFF
 from navarch.cluster.embedded.served import serving
 from navarch.cluster.embedded.starting import start
 from navarch.cluster.embedded.state import ClusterFolder, Running, Store
-from navarch.cluster.nodes import heartbeat
+from navarch.cluster.nodes import node_status
 from navarch.k8s.core.v1 import Node, Pod, Service
 from navarch.testing import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 IN_A_ROW = int(os.environ.get("NAVARCH_CLUSTERS_IN_A_ROW", "8"))
 """200 take some minutes."""
@@ -140,7 +140,7 @@ def at_work(pods: list[Pod]) -> list[str | None]:
 
 async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are made anew on another; the old ones end when their node is back, and none of their processes does."""
-    monkeypatch.setattr(heartbeat, "_RENEWAL_SECONDS", 0.2)
+    monkeypatch.setattr(node_status, "_RENEWAL_SECONDS", 0.2)
     seconds = long_while()
     async with in_process(Equipment(controllers=False, nodes=2)) as cluster:
 

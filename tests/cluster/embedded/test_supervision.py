@@ -12,9 +12,9 @@ from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
 from navarch.cluster.embedded.served import serving
-from navarch.cluster.nodes.heartbeat import Heartbeat
-from navarch.cluster.nodes.network.network import Network
-from navarch.cluster.nodes.pods.home import Home
+from navarch.cluster.nodes.network.network import ClusterNetwork
+from navarch.cluster.nodes.node_status import Heartbeat
+from navarch.cluster.nodes.pods.sandbox import PodSandbox
 from navarch.cluster.server.wire.request import ApiRequest
 from navarch.k8s.core.v1 import Container, Event, Pod, PodSpec
 from navarch.testing import Cluster
@@ -79,19 +79,19 @@ async def test_a_scheduler_that_fails_is_restarted(monkeypatch: pytest.MonkeyPat
 
 async def test_parts_of_a_node_that_fail_do_not_end_its_pods(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither a heartbeat nor the proxies of services take the node down with them."""
-    beat, follow = Heartbeat.run, Network._follow
+    beat, follow = Heartbeat.run, ClusterNetwork._follow
     stumble, trip = Stumbling(1), Stumbling(2)
 
     async def stumbling(self: Heartbeat) -> None:
         stumble()
         await beat(self)
 
-    async def tripping(self: Network) -> None:
+    async def tripping(self: ClusterNetwork) -> None:
         trip()
         await follow(self)
 
     monkeypatch.setattr(Heartbeat, "run", stumbling)
-    monkeypatch.setattr(Network, "_follow", tripping)
+    monkeypatch.setattr(ClusterNetwork, "_follow", tripping)
     async with with_a_node() as (cluster, embedded):
         await cluster.apply(deployment("web", 1, "exec sleep 86404"))
         await cluster.eventually(lambda: running_pods(cluster), lambda count: count == 1, timeout=SECONDS)
@@ -102,14 +102,14 @@ async def test_parts_of_a_node_that_fail_do_not_end_its_pods(monkeypatch: pytest
 
 async def test_a_pod_that_its_node_cannot_handle_is_told_and_can_be_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     """An event says why, it is tried again, other pods run, and it goes when it is deleted."""
-    prepare = Home.prepare
+    prepare = PodSandbox.prepare
 
-    def stumbling(self: Home) -> None:
+    def stumbling(self: PodSandbox) -> None:
         if self.pod.name == "odd":
             raise ValueError("overlooked")
         prepare(self)
 
-    monkeypatch.setattr(Home, "prepare", stumbling)
+    monkeypatch.setattr(PodSandbox, "prepare", stumbling)
     async with with_a_node() as (cluster, embedded):
         container = Container(name="main", image="busybox", command=["sleep", "86405"])
         for name in ("odd", "good"):

@@ -1,4 +1,4 @@
-"""A machine for each test that asks for one."""
+"""The fixture `machine`: a process node for each test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, running_machine
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 
 @pytest.fixture

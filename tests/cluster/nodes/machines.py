@@ -1,4 +1,4 @@
-"""A cluster with process nodes, as the tests of this room need it."""
+"""`Machine`: a cluster with a process node, for the tests of this folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from typing import Any
 from navarch._base.background import Background
 from navarch._base.backoff import Backoff
 from navarch.cluster.nodes.images import Image, Images
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.network import Network
-from navarch.cluster.nodes.node import Node, NodeOptions
-from navarch.cluster.nodes.pods.site import Delays
-from navarch.cluster.nodes.warden.warden import Warden
+from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.network import ClusterNetwork
+from navarch.cluster.nodes.pods.sandbox import KubeletBackoffs
+from navarch.cluster.nodes.shim.runtime import ShimRuntime
 from navarch.cluster.streams import LogOptions, ProcessOptions
 from navarch.k8s.core.v1 import Container, ContainerStateTerminated, ContainerStatus, Pod, PodCondition, PodSpec
 from navarch.k8s.events.v1 import Event
@@ -30,10 +30,10 @@ BLOCKS = 160
 _numbers = itertools.count()
 
 
-def quick_delays() -> Delays:
+def quick_delays() -> KubeletBackoffs:
     """As Kubernetes waits, in a hurry."""
     soon = Backoff(initial=0.1, maximum=0.4, jitter=0.0)
-    return Delays(restart=soon, pull=Backoff(initial=0.3, maximum=0.3, jitter=0.0), mount=soon)
+    return KubeletBackoffs(restart=soon, pull=Backoff(initial=0.3, maximum=0.3, jitter=0.0), mount=soon)
 
 
 def shell(script: str, name: str = "main", **fields: Any) -> Container:
@@ -44,14 +44,14 @@ def shell(script: str, name: str = "main", **fields: Any) -> Container:
 class Machine:
     """One node, and what a test does with its pods."""
 
-    def __init__(self, cluster: Cluster, folder: Path, network: Network, *, name: str = "machine") -> None:
+    def __init__(self, cluster: Cluster, folder: Path, network: ClusterNetwork, *, name: str = "machine") -> None:
         self.cluster = cluster
         self.folder = folder
         self.network = network
-        self.warden = Warden(folder / "warden", stop_seconds=0.1, hidden=(folder / "pods",))
+        self.shim = ShimRuntime(folder / "shim", stop_seconds=0.1, hidden=(folder / "pods",))
         self.images = Images((Image(name="script", argv=("/bin/sh", "-c")),))
-        options = NodeOptions(delays=quick_delays())
-        self.node = Node(cluster.client, name, self.warden, network, folder, images=self.images, options=options)
+        options = KubeletOptions(delays=quick_delays())
+        self.node = Kubelet(cluster.client, name, self.shim, network, folder, images=self.images, options=options)
 
     @asynccontextmanager
     async def up(self) -> AsyncIterator[None]:
@@ -205,8 +205,8 @@ def processes_with(text: str) -> list[int]:
 @asynccontextmanager
 async def running_machine(cluster: Cluster, folder: Path) -> AsyncIterator[Machine]:
     """A machine on a network of its own, up while the block lasts."""
-    block = Block.take(BLOCKS)
-    network = Network(cluster.client, block, cluster.client.clock, random.Random(1))
+    block = LoopbackBlock.take(BLOCKS)
+    network = ClusterNetwork(cluster.client, block, cluster.client.clock, random.Random(1))
     beside = Background()
     beside.start(network.run(), "network")
     machine = Machine(cluster, folder, network)

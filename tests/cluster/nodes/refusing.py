@@ -8,7 +8,7 @@ import os
 import struct
 import sys
 
-from navarch.cluster.nodes.warden.program import kernel
+from navarch.cluster.nodes.shim.program import kernel
 
 _SECCOMP, _UNSHARE = {"x86_64": (317, 272), "aarch64": (277, 97)}[os.uname().machine]
 _LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06

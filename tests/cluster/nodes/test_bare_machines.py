@@ -1,4 +1,4 @@
-"""Where the machine refuses namespaces, as Ubuntu and containers do, pods find what they need all the same."""
+"""On a machine that refuses namespaces, as Ubuntu and containers do, pods work all the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cluster.nodes import refusing
 from cluster.nodes.machines import Machine, end_of, long_while, running_machine, shell, sleeping
 from navarch.client import MergePatch
 from navarch.k8s.core.v1 import ConfigMap, Service, ServicePort, ServiceSpec
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 PYTHON = (sys.executable, str(Path(refusing.__file__)), sys.executable, "-I", "-S")
 DATA = {"name": "data", "emptyDir": {}}
@@ -21,20 +21,20 @@ DATA = {"name": "data", "emptyDir": {}}
 @pytest.fixture
 async def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Machine]:
     """A process node on a machine that gives no namespaces."""
-    monkeypatch.setattr("navarch.cluster.nodes.warden.warden._PYTHON", PYTHON)
+    monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", PYTHON)
     async with in_process() as cluster, running_machine(cluster, tmp_path) as made:
         yield made
 
 
 async def test_node_says_what_its_machine_refuses(machine: Machine) -> None:
-    """In words, and what that means."""
-    assert any("no process namespaces" in limit for limit in machine.warden.limits)
-    assert any("no mount namespaces" in limit and "by where they are" in limit for limit in machine.warden.limits)
-    assert not any("do not resolve" in limit for limit in machine.warden.limits)
+    """The node's annotation names each limit and its consequence."""
+    assert any("no process namespaces" in limit for limit in machine.shim.limits)
+    assert any("no mount namespaces" in limit and "by where they are" in limit for limit in machine.shim.limits)
+    assert not any("do not resolve" in limit for limit in machine.shim.limits)
 
 
 async def test_volume_is_at_its_place_for_a_program_that_was_not_told_of_it(machine: Machine) -> None:
-    """It makes, looks at, renames and removes files there, and the machine has no such folder."""
+    """A program creates, stats, renames and removes files at a mount path that the machine does not have."""
     program = (
         "import os, pathlib; place = pathlib.Path('/'.join(['', 'var', 'lib', 'nowhere']));"
         "(place / 'made').mkdir(); (place / 'made' / 'a').write_text('word');"
@@ -49,7 +49,7 @@ async def test_volume_is_at_its_place_for_a_program_that_was_not_told_of_it(mach
 
 
 async def test_volume_is_named_by_where_it_is_in_commands_and_variables(machine: Machine) -> None:
-    """So that a program in it can be run, and its folder be entered."""
+    """Mount paths in commands and variables are replaced, so that a program in a volume can be executed."""
     mounts = [{"name": "data", "mountPath": "/scripts"}]
     made = "printf '#!/bin/sh\\necho run from $(pwd)' > /scripts/run; chmod +x /scripts/run; $RUN | grep -c /data"
     container = shell(
@@ -60,7 +60,7 @@ async def test_volume_is_named_by_where_it_is_in_commands_and_variables(machine:
 
 
 async def test_file_is_moved_into_a_volume_from_where_a_program_is(machine: Machine) -> None:
-    """A path that is relative is so for the program, not for whoever renames the file for it."""
+    """A relative path is relative to the program's directory, not to the shim's."""
     own = machine.folder / "own"
     mounts = [{"name": "data", "mountPath": "/data"}]
     script = f"mkdir {own}; cd {own}; echo word > x; mv x $(echo /da)ta/y; cat /data/y; ls"
@@ -69,7 +69,7 @@ async def test_file_is_moved_into_a_volume_from_where_a_program_is(machine: Mach
 
 
 async def test_volume_that_is_only_to_be_read_is_not_written(machine: Machine) -> None:
-    """As on any machine."""
+    """A read-only volume refuses writes, as on any machine."""
     mounts = [{"name": "data", "mountPath": "/data", "readOnly": True}]
     place = "$(echo /da)ta/x"
     pod = await machine.ended(shell(f"echo no > {place} || echo refused", volume_mounts=mounts), volumes=[DATA])
@@ -77,7 +77,7 @@ async def test_volume_that_is_only_to_be_read_is_not_written(machine: Machine) -
 
 
 async def test_names_resolve_and_follow_the_cluster(machine: Machine) -> None:
-    """Those of services that come later, too; a program that looks whether the hosts file has changed sees that it has."""
+    """Names of services resolve, also of later ones; a program sees that its hosts file has changed."""
     pod = await machine.run(shell("sleep 100"))
     made = await machine.cluster.create(Service(name="late", spec=ServiceSpec(ports=[ServicePort(port=80)])))
     lookup = [sys.executable, "-c", "import socket; print(socket.gethostbyname('late'))"]
@@ -85,7 +85,7 @@ async def test_names_resolve_and_follow_the_cluster(machine: Machine) -> None:
 
 
 async def test_files_of_config_maps_follow_their_objects(machine: Machine) -> None:
-    """By exec, as by the program itself."""
+    """The program and an exec both read the current files of a ConfigMap."""
     await machine.cluster.create(ConfigMap(name="settings", data={"size": "1"}))
     mounts = [{"name": "settings", "mountPath": "/etc/settings"}]
     pod = await machine.run(
@@ -97,7 +97,7 @@ async def test_files_of_config_maps_follow_their_objects(machine: Machine) -> No
 
 
 async def test_nothing_outlives_a_node_that_is_killed(machine: Machine) -> None:
-    """Not even what a program left behind that had left its session."""
+    """Killing a node also kills processes that have left their session."""
     seconds = long_while()
     await machine.run(shell(f"setsid sleep {seconds} & (sleep {seconds} &); sleep {seconds}"))
     await machine.cluster.eventually(lambda: _sleeping(seconds), lambda count: count == 3, what="three that sleep")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from cluster.nodes.machines import is_ready, long_while, processes_with, shell
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.node import Node
+from navarch.cluster.nodes.kubelet import Kubelet
 from navarch.errors import NotFound
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
 from navarch.k8s.core.v1 import Pod, PodSpec, PodTemplateSpec
@@ -28,7 +28,7 @@ def _deployment(mark: str) -> Deployment:
     return Deployment(name="web", spec=DeploymentSpec(replicas=_PODS, selector=selector, template=template))
 
 
-async def _disturb(cluster: Cluster, nodes: list[Node], rng: random.Random) -> None:
+async def _disturb(cluster: Cluster, nodes: list[Kubelet], rng: random.Random) -> None:
     """One fault, and what it takes to get over it."""
     node, pods = rng.choice(nodes), list(await cluster.list(Pod))
     match rng.choice(["delete", "delete", "kill", "cut off", "freeze"]):

@@ -16,8 +16,8 @@ _CONFINED = (
     "nodes/network/*.py",
     "nodes/pods/*.py",
     "nodes/volumes/*.py",
-    "nodes/warden/program/logs.py",
-    "nodes/warden/program/mounts.py",
+    "nodes/shim/program/output.py",
+    "nodes/shim/program/mounts.py",
     "embedded/machinery.py",
 )
 _OTHERS = {
@@ -84,7 +84,7 @@ def _opens(call: ast.Call) -> bool:
 
 
 def test_nodes_touch_files_of_containers_through_roots_alone() -> None:
-    """A module that needs another file says so in the list above, with its reason."""
+    """No module opens files in another way; a module that must is in the list above, with its reason."""
     modules = {path for pattern in _CONFINED for path in _CLUSTER.glob(pattern)}
     assert len(modules) > 30
     found = {str(path.relative_to(_CLUSTER)): _faults(path.read_text()) for path in sorted(modules)}
@@ -108,5 +108,5 @@ def test_nodes_touch_files_of_containers_through_roots_alone() -> None:
     ],
 )
 def test_other_ways_are_found(line: str) -> None:
-    """So that the test above says something."""
+    """The check finds every other way, so that the test above has meaning."""
     assert _faults(line)

@@ -1,4 +1,4 @@
-"""A disk that is full is told, and waited for."""
+"""A node reports a full disk, and retries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, end_of, is_ready, running_machine, shell
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("mount") is None, reason="a small disk takes a mount, and that takes root"
@@ -51,7 +51,7 @@ def _fill(disk: Path) -> Path:
 
 
 async def test_a_pod_waits_for_room(small_machine: Machine, disk: Path) -> None:
-    """What cannot be written is told as FailedMount, and the pod starts when there is room again."""
+    """A failed write is reported as FailedMount, and the pod starts when the disk has room again."""
     filler = _fill(disk)
     await small_machine.create(shell("sleep 100"))
     assert "No space left on device" in await small_machine.noted("FailedMount")
@@ -60,7 +60,7 @@ async def test_a_pod_waits_for_room(small_machine: Machine, disk: Path) -> None:
 
 
 async def test_output_that_has_no_room_is_lost_and_nothing_else(small_machine: Machine, disk: Path) -> None:
-    """A container whose log cannot grow runs on, ends as it wants to, and is told about."""
+    """A container whose log cannot grow keeps running, and its end is reported."""
     script = "while test ! -e /data/end; do echo more output; done; exit 3"
     container = shell(script, volume_mounts=[{"name": "data", "mountPath": "/data"}])
     volumes = [{"name": "data", "emptyDir": {}}]

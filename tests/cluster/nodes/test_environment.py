@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from cluster.nodes.machines import Machine, shell, waits_for
-from navarch.cluster.nodes.pods.expansion import expanded
+from navarch.cluster.nodes.pods.environment import expanded
 from navarch.k8s.core.v1 import ConfigMap, Container, Secret, Service, ServicePort, ServiceSpec
 
 
 async def test_variables_come_from_everywhere(machine: Machine) -> None:
-    """Values, ConfigMaps, Secrets, fields and resources, each over those before it, with references replaced."""
+    """Values, ConfigMaps, Secrets, fields and resources set variables; later sources override, and references are
+    expanded.
+    """
     await machine.cluster.create(ConfigMap(name="settings", data={"COLOUR": "red", "SIZE": "9", "not-a.name": "no"}))
     await machine.cluster.create(Secret(name="hidden", data={"PASSWORD": b"s3cret"}))
     variables = [
@@ -76,7 +78,7 @@ async def test_nothing_of_the_clusters_own_environment_leaks(machine: Machine, m
 
 
 async def test_a_missing_config_map_is_waited_for(machine: Machine) -> None:
-    """CreateContainerConfigError, and on it goes when the ConfigMap is there."""
+    """The container waits with CreateContainerConfigError, and starts once the ConfigMap exists."""
     source = [{"configMapRef": {"name": "late"}}]
     await machine.create(shell("sleep 100", env_from=source))
     await machine.until(lambda pod: waits_for(pod) == "CreateContainerConfigError")
@@ -98,5 +100,5 @@ async def test_command_and_arguments_have_references(machine: Machine) -> None:
     [("$(A)", "1"), ("$$(A)", "$(A)"), ("$$$(A)", "$1"), ("$(", "$("), ("$A $", "$A $"), ("$(B)", "$(B)"), ("", "")],
 )
 def test_expansion_is_kubernetes_own(text: str, result: str) -> None:
-    """What is no reference, or refers to nothing, stays as it is."""
+    """A text that is no reference, or refers to nothing, stays as it is."""
     assert expanded(text, {"A": "1"}) == result

@@ -1,4 +1,4 @@
-"""The health protocol of gRPC, as far as a probe speaks it."""
+"""Probes speak the health protocol of gRPC."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def _server(answer: bytes, asked: bytearray) -> AsyncIterator[tuple[str, i
     ],
 )
 async def test_answers_are_understood(answer: bytes, fault: str | None) -> None:
-    """A service that serves is well; whatever else comes is told in Kubernetes' words."""
+    """A serving service is healthy; every other answer is reported in Kubernetes' words."""
     asked = bytearray()
     async with _server(answer, asked) as address:
         reader, writer = await asyncio.open_connection(*address)

@@ -1,4 +1,4 @@
-"""Images are names of programs."""
+"""Images are names of programs of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from navarch.k8s.core.v1 import Container, Pod
 
 
 async def test_an_unknown_image_is_told_and_waited_for(machine: Machine) -> None:
-    """ErrImagePull, then ImagePullBackOff, with those that are known; it starts once the image is there."""
+    """The container waits with ErrImagePull, then ImagePullBackOff, which name the known images; it starts once the
+    image exists.
+    """
     await machine.create(Container(name="main", image="example.com/team/app:1", args=["sleep 100"]))
     await machine.until(lambda pod: waits_for(pod) == "ErrImagePull")
     pod = await machine.until(lambda pod: waits_for(pod) == "ImagePullBackOff")
@@ -26,7 +28,7 @@ async def test_an_unknown_image_is_told_and_waited_for(machine: Machine) -> None
 
 
 async def test_a_missing_program_is_told(machine: Machine) -> None:
-    """RunContainerError with the words of container runtimes, exit code 128, and another try later."""
+    """The container fails with RunContainerError and exit code 128, and is retried."""
     await machine.create(Container(name="main", image="busybox", command=["no-such-program"]))
     pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1)
     assert 'exec: "no-such-program": executable file not found in $PATH' in await machine.noted("Failed")
@@ -37,7 +39,7 @@ async def test_a_missing_program_is_told(machine: Machine) -> None:
 
 
 async def test_a_pod_of_etcd_runs(machine: Machine) -> None:
-    """The etcd that this machine has, by its version, with the command of an image; two of them on the same ports."""
+    """The etcd of this machine runs by its version, with the command of its image; two pods use the same ports."""
     version = next(image.version for image in machine.images if image.name == "etcd")
     urls = ["--listen-client-urls=http://$(IP):2379", "--advertise-client-urls=http://$(IP):2379"]
     peers = ["--listen-peer-urls=http://$(IP):2380", "--initial-advertise-peer-urls=http://$(IP):2380"]
@@ -79,7 +81,7 @@ async def test_a_pod_of_memcached_runs(machine: Machine) -> None:
 
 
 async def test_a_port_that_is_taken_fails_the_program(machine: Machine) -> None:
-    """By another container of its pod: it fails, and is restarted later."""
+    """A port that another container of the pod has fails the program, which is restarted later."""
     script = "import socket, time; s = socket.create_server(('0.0.0.0', 9090)); time.sleep(1000)"
     first, second = (Container(name=name, image="python", args=["-c", script]) for name in ("first", "second"))
     await machine.create(first, second)
@@ -127,7 +129,7 @@ def test_names_and_versions(reference: str, fits: bool) -> None:
 
 
 def test_images_are_kept_in_a_file(tmp_path: Path) -> None:
-    """What is added is there the next time, and what is removed is not."""
+    """An added image is there after a reload, a removed one is not."""
     path = tmp_path / "state" / "images.json"
     images = Images.load(path)
     images.add(Image(name="app", argv=("/opt/app",), version="1", env={"A": "b"}))

@@ -1,4 +1,4 @@
-"""Pods live and end as Kubernetes' do, with real processes."""
+"""Pods run and terminate as Kubernetes' do, with real processes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _found(mark: str) -> Callable[[], Awaitable[list[int]]]:
 
 
 async def test_grace_ends_with_a_kill(machine: Machine) -> None:
-    """A program that ignores SIGTERM is killed when its time is up: 137."""
+    """A program that ignores SIGTERM is killed at the end of the grace period: exit code 137."""
     await machine.run(shell("trap '' TERM; while :; do sleep 0.05; done"), termination_grace_period_seconds=1)
     ends = asyncio.Event()
     seen: list[int] = []
@@ -93,7 +93,7 @@ async def test_grace_ends_with_a_kill(machine: Machine) -> None:
 
 
 async def test_a_program_that_ends_on_sigterm_is_not_waited_for(machine: Machine) -> None:
-    """SIGTERM comes first: who heeds it is gone long before the grace is over."""
+    """A program that ends on SIGTERM ends long before the grace period does."""
     script = "trap 'exit 0' TERM; echo heeds; while :; do sleep 0.05; done"
     pod = await machine.run(shell(script), termination_grace_period_seconds=600)
     await machine.said(pod, "heeds")
@@ -110,7 +110,7 @@ async def test_a_shorter_grace_counts_from_the_second_deletion(machine: Machine)
 
 
 async def test_exit_code_decides_the_phase(machine: Machine) -> None:
-    """0 is Succeeded and Completed, anything else Failed and Error."""
+    """Exit code 0 is Succeeded and Completed, any other Failed and Error."""
     good = await machine.ended(shell("exit 0"), name="good")
     bad = await machine.ended(shell("exit 3"), name="bad")
     for pod, phase, code, reason in ((good, "Succeeded", 0, "Completed"), (bad, "Failed", 3, "Error")):
@@ -120,7 +120,9 @@ async def test_exit_code_decides_the_phase(machine: Machine) -> None:
 
 
 async def test_a_failing_container_is_restarted_with_growing_delays(machine: Machine) -> None:
-    """Restart policy Always: restarts are counted, the last end is told, and in between it waits in CrashLoopBackOff."""
+    """With restart policy Always restarts are counted, the last end is reported, and the container waits in
+    CrashLoopBackOff.
+    """
     await machine.create(shell("exit 1"))
     waiting = await machine.until(lambda pod: waits_for(pod) == "CrashLoopBackOff")
     main = status_of(waiting)
@@ -217,7 +219,7 @@ async def test_a_deadline_fails_the_pod(machine: Machine) -> None:
 
 
 async def test_last_words_are_told(machine: Machine) -> None:
-    """What is written to the message file, or the end of the log where that is the policy."""
+    """The status has the content of the message file or, if the policy says so, the end of the log."""
     pod = await machine.ended(
         shell("echo goodbye > /dev/termination-log; exit 1", "words"),
         shell("echo out of luck; exit 1", "log", termination_message_policy="FallbackToLogsOnError"),
@@ -251,7 +253,7 @@ async def test_pods_that_vanish_are_ended(machine: Machine) -> None:
 
 
 async def test_pods_that_are_deleted_at_once_leave_nothing(machine: Machine) -> None:
-    """Whatever a pod is about to do when it is deleted, it ends."""
+    """A pod that is deleted at any moment of its start terminates."""
     mark = f"sleep {long_while()}"
     for number in range(8):
         await machine.create(shell(f"trap 'exit 0' TERM; {mark} & wait"), name=f"pod-{number}")

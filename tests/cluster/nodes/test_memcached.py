@@ -1,4 +1,4 @@
-"""Our own memcached answers as memcached does."""
+"""The memcached server of the image answers as memcached does."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from navarch.cluster.nodes.programs.memcached import Items, Memcached
+from navarch.cluster.images.memcached import CacheItems, Memcached
 
 
 async def _answers(memcached: Memcached, asked: bytes) -> bytes:
@@ -50,13 +50,13 @@ async def _answers(memcached: Memcached, asked: bytes) -> bytes:
     ],
 )
 async def test_commands(asked: bytes, answer: bytes) -> None:
-    """Storing, reading, counting, expiry, and what is not understood."""
-    assert await _answers(Memcached(Items(1)), asked) == answer
+    """The server stores, reads, counts and expires items, and refuses unknown commands."""
+    assert await _answers(Memcached(CacheItems(1)), asked) == answer
 
 
 async def test_stats_count() -> None:
-    """What operators look at."""
-    memcached = Memcached(Items(1))
+    """`stats` has the numbers that operators read."""
+    memcached = Memcached(CacheItems(1))
     await _answers(memcached, b"set a 0 0 1\r\nx\r\nget a b\r\n")
     said = (await _answers(memcached, b"stats\r\n")).decode().splitlines()
     found = dict(line.split(" ", 2)[1:] for line in said if line.startswith("STAT "))
@@ -65,8 +65,8 @@ async def test_stats_count() -> None:
 
 
 def test_old_values_make_room() -> None:
-    """What was used longest ago goes first."""
-    items = Items(1)
+    """The least recently used item is evicted first."""
+    items = CacheItems(1)
     for number in range(20):
         items.put(b"%d" % number, 0, b"x" * 100_000, 0.0)
         items.get(b"0")

@@ -13,11 +13,10 @@ import pytest
 from cluster.nodes.machines import BLOCKS, Machine, shell
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.datagrams import Datagrams
-from navarch.cluster.nodes.network.host_ports import host_ports
-from navarch.cluster.nodes.network.names import hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Proxies, routes
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.hosts_file import hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import TcpProxies, UdpProxies
+from navarch.cluster.nodes.network.routes import host_ports, routes
 from navarch.k8s.core.v1 import Container, ContainerPort, Node, Pod, PodSpec, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import Endpoint, EndpointConditions, EndpointPort, EndpointSlice
 from navarch.testing.cluster import Cluster
@@ -71,7 +70,7 @@ def test_names_are_kubernetes_own() -> None:
 
 
 def test_services_lead_to_pods_that_are_ready() -> None:
-    """By the name of the port; pods that end serve on only while no other does."""
+    """A port leads to ready pods by its name; terminating pods serve only while there is no other."""
     services = [_service("web", "127.9.0.1", 80), _service("far", "10.0.0.9", 80), _service("none", "None", 80)]
     port = EndpointPort(name="p80", port=8080)
     ready, ending = (
@@ -84,7 +83,7 @@ def test_services_lead_to_pods_that_are_ready() -> None:
 
 
 def test_node_ports_lead_to_the_same_pods() -> None:
-    """A port on every node, for services that have one."""
+    """A service with a node port has a listener on every node."""
     port = ServicePort(port=80, name="p80", node_port=30080)
     service = Service(name="web", namespace="default", spec=ServiceSpec(cluster_ip="127.9.0.1", ports=[port]))
     slices = [_slice("web", EndpointPort(name="p80", port=8080), _endpoint("127.9.128.9", ready=True))]
@@ -97,7 +96,7 @@ def test_node_ports_lead_to_the_same_pods() -> None:
 
 
 def test_host_ports_lead_from_a_node_to_its_pod() -> None:
-    """Each protocol for itself; pods of nodes that are not known have none."""
+    """Each protocol has its own routes; pods of unknown nodes have none."""
     ports = [
         ContainerPort(container_port=80, host_port=8080),
         ContainerPort(container_port=53, protocol="UDP", host_port=5353),
@@ -114,13 +113,13 @@ def test_host_ports_lead_from_a_node_to_its_pod() -> None:
 
 @pytest.mark.cluster(nodes=1)
 async def test_pod_is_reached_at_its_host_port_while_it_is_there(cluster: Cluster) -> None:
-    """At the address of its node, which others may have for the same port on theirs."""
+    """The host port is open at the address of the pod's node alone."""
     ports = [ContainerPort(container_port=11211, host_port=31211)]
     spec = PodSpec(
         containers=[Container(name="main", image="memcached", ports=ports)], termination_grace_period_seconds=0
     )
     await cluster.create(Pod(name="cache", spec=spec))
-    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    node = await cluster.until(Node, "node-1", lambda node: node.status.addresses)
     assert node.status.addresses is not None
     ask = partial(_version, node.status.addresses[0].address, 31211)
     answer = await cluster.eventually(ask, bool, what="an answer")
@@ -147,7 +146,7 @@ async def _version(address: str, port: int) -> bytes | None:
 
 def test_no_two_clusters_have_the_same_addresses() -> None:
     """A block belongs to one cluster until it is closed."""
-    one, two = Block.take(_SELDOM), Block.take(_SELDOM)
+    one, two = LoopbackBlock.take(_SELDOM), LoopbackBlock.take(_SELDOM)
     try:
         assert one.number != two.number
         addresses = {one.address() for _ in range(300)} | {two.address() for _ in range(300)}
@@ -156,7 +155,7 @@ def test_no_two_clusters_have_the_same_addresses() -> None:
     finally:
         one.close()
         two.close()
-    again = Block.take(one.number)
+    again = LoopbackBlock.take(one.number)
     again.close()
     assert again.number == one.number
 
@@ -169,7 +168,7 @@ async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> No
     cache = PodSpec(containers=[Container(name="main", image="memcached")], hostname="cache-0", subdomain="each")
     await cluster.create(Pod(name="cache-0", labels={"app": "cache"}, spec=cache))
     ask = "import socket, sys; s = socket.create_connection((sys.argv[1], int(sys.argv[2])), 60); s.sendall(b'version\\r\\n'); print(s.recv(99))"
-    node = await cluster.eventually(lambda: cluster.get(Node, "node-1"), lambda node: node.status.addresses)
+    node = await cluster.until(Node, "node-1", lambda node: node.status.addresses)
     assert node.status.addresses is not None
     door = (await cluster.get(Service, "cache")).spec.ports
     assert door is not None
@@ -214,7 +213,7 @@ for host in (os.environ["KUBERNETES_SERVICE_HOST"], "kubernetes.default.svc", "k
 
 @pytest.mark.cluster(nodes=1)
 async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
-    """With the token and the certificate they find in their files, at the address they find in their environment."""
+    """A pod reaches it with the token and certificate of its files, at the address of its environment."""
     container = Container(name="main", image="python", args=["-c", _CALL])
     container.termination_message_policy = "FallbackToLogsOnError"
     await http_cluster.create(Pod(name="me", spec=PodSpec(containers=[container], restart_policy="Never")))
@@ -225,16 +224,16 @@ async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
 
 
 async def test_a_proxy_passes_over_pods_that_refuse() -> None:
-    """A pod that is gone already is not the end of a connection; bytes go both ways until both ends have closed."""
+    """The proxy tries the next pod after a refusal; bytes pass both ways until both ends have closed."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write((await reader.read()).upper())
         writer.close()
 
-    block = Block.take(BLOCKS)
+    block = LoopbackBlock.take(BLOCKS)
     server = await asyncio.start_server(answer, block.address(), 0)
     good = server.sockets[0].getsockname()
-    proxies = Proxies(random.Random(1))
+    proxies = TcpProxies(random.Random(1))
     service = (block.address(), 8080)
     try:
         await proxies.follow({service: [(block.address(), 1), good]})
@@ -283,9 +282,9 @@ async def _ask(address: tuple[str, int], *words: bytes) -> list[bytes]:
 
 
 async def test_datagrams_are_carried_both_ways() -> None:
-    """A client keeps its pod while that is there, and gets another one when it is gone."""
-    loop, block = asyncio.get_running_loop(), Block.take(BLOCKS)
-    datagrams, service = Datagrams(SystemClock(), random.Random(1)), (block.address(), 5353)
+    """A client keeps its pod while that exists, and gets another one afterwards."""
+    loop, block = asyncio.get_running_loop(), LoopbackBlock.take(BLOCKS)
+    datagrams, service = UdpProxies(SystemClock(), random.Random(1)), (block.address(), 5353)
     pods = [(block.address(), 5353), (block.address(), 5353)]
     servers = [
         (await loop.create_datagram_endpoint(lambda name=name: _Echo(name), local_addr=pod))[0]  # type: ignore[misc]
@@ -306,7 +305,7 @@ async def test_datagrams_are_carried_both_ways() -> None:
 
 
 async def test_aliases_are_in_the_hosts_file(machine: Machine) -> None:
-    """hostAliases, and a host name of the pod's own choice."""
+    """hostAliases and the pod's own hostname are in its hosts file."""
     pod = await machine.run(
         shell("sleep 100"), host_aliases=[{"ip": "127.1.2.3", "hostnames": ["far", "away"]}], hostname="me"
     )

@@ -1,4 +1,4 @@
-"""Nodes join, give signs of life, fail and come back."""
+"""Nodes register, send heartbeats, fail and come back."""
 
 from __future__ import annotations
 
@@ -25,17 +25,15 @@ from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded import EmbeddedCluster
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.heartbeat import LEASES, Heartbeat
-from navarch.cluster.nodes.registration import Profile, node_object, register
+from navarch.cluster.nodes.node_status import LEASES, Heartbeat, Profile, node_object, register
 from navarch.cluster.storage.file import FileStorage
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import Node, Pod, PodSpec, Taint
-from navarch.testing.cluster import Cluster
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import Cluster, in_process
 
 
 async def test_a_node_says_what_it_is(machine: Machine) -> None:
-    """Labels, addresses, capacity, conditions and a Lease, as kubelet writes them."""
+    """The Node object has labels, addresses, capacity, conditions and a Lease, as kubelet writes them."""
     node = await machine.cluster.get(Node, "machine")
     assert node.labels["kubernetes.io/hostname"] == "machine"
     assert node.labels["kubernetes.io/os"] == "linux"
@@ -55,7 +53,7 @@ async def test_a_node_says_what_it_is(machine: Machine) -> None:
 
 
 async def test_registering_again_keeps_what_others_set() -> None:
-    """A node that is known brings its own part up to date, and leaves cordons, taints and labels alone."""
+    """A known node updates its own fields, and keeps cordons, taints and labels of others."""
     async with in_process() as cluster:
         now = datetime(2030, 1, 1, tzinfo=UTC)
         await register(
@@ -71,7 +69,7 @@ async def test_registering_again_keeps_what_others_set() -> None:
 
 
 async def test_signs_of_life_come_every_ten_seconds() -> None:
-    """The Lease is renewed; one that was deleted is made anew."""
+    """The Lease is renewed; a deleted one is created anew."""
     async with in_process() as cluster:
         clock = ManualClock()
         node = await register(cluster.client, node_object(Profile(name="n"), clock.now()))
@@ -94,8 +92,8 @@ async def test_signs_of_life_come_every_ten_seconds() -> None:
 
 
 async def test_pods_come_back_with_their_node(machine: Machine) -> None:
-    """A node that was killed goes on with its pods: restarts are counted, volumes are as they were; what was to run
-    once has failed.
+    """A killed node continues with its pods: restarts are counted, volumes are kept, and pods that run once have
+    failed.
     """
     mounts = [{"name": "data", "mountPath": "/data"}]
     script = "echo x >> /data/x; trap 'exit 0' TERM; while :; do sleep 0.05; done"
@@ -126,7 +124,7 @@ def _is_down(machine: Machine) -> Callable[[], Awaitable[bool]]:
 
 
 async def test_a_node_that_is_cut_off_cleans_up_when_it_returns(machine: Machine) -> None:
-    """Its pods run on meanwhile; those that were deleted without it end when it is back."""
+    """Its pods keep running; pods that were deleted meanwhile terminate when it returns."""
     seconds = long_while()
     await machine.run(shell(f"exec sleep {seconds}"))
     await machine.cluster.eventually(_sleeping(seconds), bool, timeout=60, what="the process to begin")
@@ -168,7 +166,7 @@ _CLUSTER = """
 import asyncio, sys
 from pathlib import Path
 from cluster.nodes.machines import running_machine, shell
-from navarch.testing.engines import in_process
+from navarch.testing.cluster import in_process
 
 async def main():
     async with in_process() as cluster, running_machine(cluster, Path(sys.argv[1])) as machine:
@@ -224,7 +222,7 @@ def _text(path: Path) -> str:
 
 
 async def test_leaving_leaves_nothing(tmp_path: Path) -> None:
-    """A node that ends takes its processes along, and what the cluster knows of its pods stays."""
+    """A node that ends kills its processes, and its pods stay in the cluster."""
     seconds = long_while()
     async with in_process() as cluster:
         await _run_and_leave(cluster, tmp_path, seconds)

@@ -1,4 +1,4 @@
-"""Probes say when a container is ready, and when it is to be restarted."""
+"""Probes decide when a container is ready, and when it is restarted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _server(**fields: Any) -> Container:
     ids=["http", "tcp", "exec"],
 )
 async def test_a_pod_is_ready_when_its_probe_is_content(machine: Machine, action: dict[str, Any]) -> None:
-    """Probes by HTTP, TCP and command; several pods listen on the same port, each at its own address."""
+    """HTTP, TCP and exec probes succeed; several pods listen on the same port, each at its own address."""
     ports = [{"name": "web", "containerPort": 8080}]
     for name in ("one", "two"):
         await machine.create(_server(readiness_probe=_probe(**action), ports=ports), name=name)
@@ -50,7 +50,7 @@ async def test_a_pod_is_ready_when_its_probe_is_content(machine: Machine, action
 
 
 async def test_a_pod_whose_probe_fails_is_not_ready(machine: Machine) -> None:
-    """It runs, but is not ready, and becomes so and stops being so as the probe says."""
+    """The pod runs, and its readiness follows the probe."""
     probe = _probe(exec={"command": ["test", "-e", "/data/good"]})
     shared = machine.folder / "shared"
     shared.mkdir()
@@ -70,7 +70,7 @@ async def test_a_pod_whose_probe_fails_is_not_ready(machine: Machine) -> None:
 
 
 async def test_a_container_that_is_not_alive_is_restarted(machine: Machine) -> None:
-    """The liveness probe fails: the container is ended and started anew."""
+    """A failing liveness probe stops the container and restarts it."""
     script = "trap 'exit 0' TERM; touch /heeds; while :; do sleep 0.05; done"
     heeds, dead = {"command": ["test", "-e", "/heeds"]}, {"command": ["test", "!", "-e", "/heeds"]}
     container = shell(
@@ -88,7 +88,7 @@ async def test_a_container_that_is_not_alive_is_restarted(machine: Machine) -> N
 
 
 async def test_a_slow_start_is_waited_for(machine: Machine) -> None:
-    """Until the startup probe is content, the others do not count."""
+    """The other probes do not count until the startup probe succeeds."""
     container = shell(
         "sleep 0.5; touch /up; sleep 100",
         startup_probe=_probe(exec={"command": ["test", "-e", "/up"]}, failureThreshold=60),
@@ -110,7 +110,7 @@ async def test_a_start_that_never_comes_ends_the_container(machine: Machine) -> 
 
 
 async def test_a_probe_that_takes_too_long_has_failed(machine: Machine) -> None:
-    """timeoutSeconds holds for commands too, and what they started is ended."""
+    """timeoutSeconds limits exec probes too, and their processes are killed."""
     probe = Probe(period_seconds=1, timeout_seconds=1, failure_threshold=1)
     probe.exec = {"command": ["sleep", "1000"]}  # type: ignore[assignment]  # as in a manifest
     await machine.create(shell("sleep 100", readiness_probe=probe))
@@ -118,7 +118,7 @@ async def test_a_probe_that_takes_too_long_has_failed(machine: Machine) -> None:
 
 
 async def test_readiness_gates_are_waited_for(machine: Machine) -> None:
-    """A pod is ready when others say so, too."""
+    """A pod with readiness gates is ready once their conditions are true."""
     await machine.create(shell("sleep 100"), readiness_gates=[{"conditionType": "example.com/fine"}])
     pod = await machine.until(lambda pod: condition(pod, "ContainersReady").status == "True")
     assert condition(pod, "Ready").reason == "ReadinessGatesNotReady"

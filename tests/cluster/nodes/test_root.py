@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from navarch.cluster.nodes.warden.program import kernel, openat
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program import kernel, openat
+from navarch.cluster.nodes.shim.program.root import Root
 
 _RESOLVERS = {"openat2": openat._openat2, "walk": openat._walk}
 _OUT = ("/etc/passwd", "..", "../outside/secret", "a/../../outside/secret", "a/b/../../../outside")
@@ -65,7 +65,7 @@ def _fault(error: pytest.ExceptionInfo[OSError]) -> str:
 @pytest.mark.parametrize("path", _OUT)
 @pytest.mark.parametrize("links", ["refuse", "beneath"])
 def test_path_that_leads_out_is_refused(root: Root, path: str, links: openat.Links) -> None:
-    """Absolute, or by `..`."""
+    """An absolute path, or one with `..`, is refused."""
     with pytest.raises(OSError, match="leads out") as error:
         root.open(path, os.O_RDONLY, links=links)
     assert _fault(error) == "EXDEV"
@@ -74,7 +74,7 @@ def test_path_that_leads_out_is_refused(root: Root, path: str, links: openat.Lin
 @pytest.mark.parametrize("name", _LEADS_OUT)
 @pytest.mark.parametrize("rest", ["", "/secret", "/new"])
 def test_link_that_leads_out_is_refused(root: Root, tmp_path: Path, name: str, rest: str) -> None:
-    """To read, to create a file, to make directories."""
+    """Reading, creating and making directories through such a link is refused."""
     for flags in (os.O_RDONLY, os.O_PATH, os.O_WRONLY | os.O_CREAT):
         with pytest.raises(OSError) as error:
             root.open(name + rest, flags, links="beneath")
@@ -85,7 +85,7 @@ def test_link_that_leads_out_is_refused(root: Root, tmp_path: Path, name: str, r
 
 
 def test_link_that_stays_is_followed_where_that_is_asked_for(root: Root) -> None:
-    """And refused otherwise, at the end of a path as on its way."""
+    """A link is refused otherwise, at the end of a path as within it."""
     for path in ("near/file", "a/back", "near/back"):
         fd = root.open(path, os.O_RDONLY, links="beneath")
         assert os.read(fd, 10) == b"text"
@@ -96,7 +96,7 @@ def test_link_that_stays_is_followed_where_that_is_asked_for(root: Root) -> None
 
 
 def test_link_that_leads_nowhere_ends(root: Root) -> None:
-    """A circle is an error, and nothing is made at the end of a link."""
+    """A circle of links is an error, and nothing is created at the end of a link."""
     with pytest.raises(OSError) as error:
         root.open("around", os.O_RDONLY, links="beneath")
     assert _fault(error) == "ELOOP"
@@ -106,7 +106,7 @@ def test_link_that_leads_nowhere_ends(root: Root) -> None:
 
 
 def test_root_can_stand_for_the_machines_own(root: Root) -> None:
-    """As after chroot: absolute links begin at the root, and `..` ends there."""
+    """As after chroot, absolute links begin at the root, and `..` ends there."""
     root.make_directories("a/../etc", 0o700, links="in_root")
     root.make_directories("/absolute/deep", 0o700, links="in_root")
     root.make_directories("/a/../../../x", 0o700, links="in_root")
@@ -118,14 +118,14 @@ def test_root_can_stand_for_the_machines_own(root: Root) -> None:
 
 
 def test_directories_have_the_mode_that_is_asked_for(root: Root) -> None:
-    """Whatever the umask; those that are there keep theirs."""
+    """The umask does not matter; existing directories keep their mode."""
     root.make_directories("a/new/deep", 0o777)
     assert [stat.S_IMODE(root.stat(path).st_mode) for path in ("a/new", "a/new/deep")] == [0o777, 0o777]
     assert stat.S_IMODE(root.stat("a").st_mode) != 0o777
 
 
 def test_file_is_never_written_through_a_link(root: Root, tmp_path: Path) -> None:
-    """Neither a new one, nor one that is changed in place, nor by a path with a NUL."""
+    """Creating, rewriting and paths with a NUL never write through a link."""
     root.symlink("../outside/secret", "trap")
     with pytest.raises(FileExistsError):
         root.create("trap", b"x", 0o600)
@@ -137,7 +137,7 @@ def test_file_is_never_written_through_a_link(root: Root, tmp_path: Path) -> Non
 
 
 def test_file_is_changed_in_place(root: Root) -> None:
-    """It stays the same file, since it may be mounted."""
+    """A rewritten file keeps its inode, since it may be mounted."""
     before = root.stat("a/file")
     root.rewrite("a/file", b"longer than before", 0o640)
     root.rewrite("a/file", b"new", 0o640)
@@ -157,7 +157,7 @@ def test_what_is_no_file_is_not_read(root: Root, tmp_path: Path) -> None:
 
 
 def test_removal_follows_no_link(root: Root, tmp_path: Path) -> None:
-    """Neither the one that is removed, nor those inside, nor those on the way."""
+    """No link is followed: neither a removed one, nor one inside, nor one on the way."""
     root.symlink("../../outside", "a/b/out")
     root.remove_all("a")
     root.remove_all("up")
@@ -187,7 +187,7 @@ def test_deep_and_closed_directories_are_removed(root: Root) -> None:
 
 
 def test_group_is_given_to_no_other_files(root: Root, tmp_path: Path) -> None:
-    """Not through links, and not to a file that has a name elsewhere."""
+    """Files behind links and files with another name keep their group."""
     if os.geteuid() != 0:
         pytest.skip("giving files away takes root")
     (tmp_path / "outside" / "linked").write_text("x")
@@ -199,7 +199,7 @@ def test_group_is_given_to_no_other_files(root: Root, tmp_path: Path) -> None:
 
 
 def test_link_can_be_replaced_and_read(root: Root) -> None:
-    """As a payload's `..data` is."""
+    """A link such as `..data` is replaced and read."""
     root.symlink("a", "fresh")
     root.move("fresh", "near")
     assert root.link_target("near") == "a"

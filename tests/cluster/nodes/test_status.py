@@ -1,4 +1,4 @@
-"""A pod's phase and conditions from what is known of its containers."""
+"""A pod's phase and conditions follow from the records of its containers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from navarch.cluster.nodes.pods.records import Record
-from navarch.cluster.nodes.pods.status import Situation, pod_status
+from navarch.cluster.nodes.pods.container_record import ContainerRecord
+from navarch.cluster.nodes.pods.status import PodState, pod_status
 from navarch.cluster.nodes.runtime import Exit
 from navarch.k8s.core.v1 import Container, Pod, PodSpec
 
 _NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def _record(name: str, how: str) -> Record:
+def _record(name: str, how: str) -> ContainerRecord:
     """A container that waits, runs, or has ended with a code; `1 waits` and `1 runs` after an end."""
-    record = Record(Container(name=name), None, lambda: None, "ContainerCreating")
+    record = ContainerRecord(Container(name=name), None, lambda: None, "ContainerCreating")
     word, _, again = how.partition(" ")
     if word == "waits":
         return record
@@ -41,7 +41,7 @@ def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = Fal
         containers=[record.spec for record in records.values()],
         init_containers=[record.spec for record in first.values()] or None,
     )
-    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True, over=over)
+    situation = PodState(start_time=_NOW, node_address="127.0.0.1", prepared=True, over=over)
     status = pod_status(Pod(name="p", spec=spec), {**records, **first}, situation, {}, _NOW)
     return status.phase
 
@@ -66,12 +66,12 @@ def _phase(policy: str, *main: str, init: tuple[str, ...] = (), over: bool = Fal
     ],
 )
 def test_phases_follow_from_containers(policy: str, main: tuple[str, ...], phase: str) -> None:
-    """As Kubernetes' nodes compute them."""
+    """Phases are those that Kubernetes' kubelet computes."""
     assert _phase(policy, *main) == phase
 
 
 def test_phases_with_init_containers() -> None:
-    """A pod is pending until they are done; one that fails for good fails the pod."""
+    """A pod is Pending until they have succeeded; one that fails for good fails the pod."""
     assert _phase("Always", "waits", init=("runs",)) == "Pending"
     assert _phase("Always", "waits", init=("1 waits",)) == "Pending"
     assert _phase("Always", "runs", init=("0",)) == "Running"
@@ -79,17 +79,17 @@ def test_phases_with_init_containers() -> None:
 
 
 def test_a_pod_that_is_over_has_succeeded_or_failed() -> None:
-    """Nothing is restarted any more, whatever the policy."""
+    """No container restarts any more, whatever the policy."""
     assert _phase("Always", "0", over=True) == "Succeeded"
     assert _phase("Always", "137", over=True) == "Failed"
     assert _phase("Always", "waits", over=True) == "Failed"
 
 
 def test_transition_times_are_kept() -> None:
-    """A condition has the time since which it is so."""
+    """A condition keeps the time of its last transition."""
     record = _record("m", "runs")
     pod = Pod(name="p", spec=PodSpec(containers=[record.spec]))
-    situation = Situation(start_time=_NOW, node_address="127.0.0.1", prepared=True)
+    situation = PodState(start_time=_NOW, node_address="127.0.0.1", prepared=True)
     pod.status = pod_status(pod, {"m": record}, situation, {}, _NOW)
     later = datetime(2030, 1, 2, tzinfo=UTC)
     record.is_ready(ready=False)

@@ -1,4 +1,4 @@
-"""Logs, exec, attach and port-forward."""
+"""Logs, exec, attach and port-forward work on process nodes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
-from navarch.cluster.nodes.logs import LogFile
-from navarch.cluster.nodes.pod_folder import PodFolder
-from navarch.cluster.nodes.warden.program.logs import LARGEST, Log
+from navarch.cluster.nodes.container_logs import LogFile
+from navarch.cluster.nodes.shim.program.output import LARGEST, ContainerLog
+from navarch.cluster.nodes.volumes.atomic_writer import PodFolder
 from navarch.cluster.streams import LogOptions, Process, ProcessOptions
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, Pod
@@ -32,7 +32,7 @@ async def _all(process: Process) -> tuple[bytes, bytes, int]:
 
 
 async def test_a_log_is_read_in_parts(machine: Machine) -> None:
-    """Everything, the end, since a moment, with times, one stream, a few bytes."""
+    """The whole log, its tail, a time range, timestamps, one stream and a limit of bytes are returned as requested."""
     wait = "until test -e /data/{}; do sleep 0.05; done"
     script = f"echo one; {wait.format('one')}; echo two >&2; {wait.format('two')}; echo three; printf four"
     pod = await machine.run(
@@ -57,7 +57,7 @@ async def test_a_log_is_read_in_parts(machine: Machine) -> None:
 
 
 async def test_a_log_is_followed_to_its_end(machine: Machine) -> None:
-    """What comes later is read as it comes, and the log ends with its container."""
+    """New lines arrive as they are written, and the log ends with its container."""
     script = "echo first; until test -e /data/on; do sleep 0.05; done; echo last"
     pod = await machine.run(
         shell(script, volume_mounts=[{"name": "data", "mountPath": "/data"}]),
@@ -72,7 +72,7 @@ async def test_a_log_is_followed_to_its_end(machine: Machine) -> None:
 
 
 async def test_the_log_of_the_container_before_is_kept(machine: Machine) -> None:
-    """previous: what the container wrote before it was restarted."""
+    """`previous` returns the log of the container before its restart."""
     script = "echo started $(wc -l < /data/x); echo x >> /data/x; test $(wc -l < /data/x) = 2 && sleep 100; exit 1"
     mounts = [{"name": "data", "mountPath": "/data"}]
     prepare = shell("touch /data/x", "prepare", volume_mounts=mounts)
@@ -84,7 +84,7 @@ async def test_the_log_of_the_container_before_is_kept(machine: Machine) -> None
 
 
 async def test_there_is_no_log_before_the_first_start(machine: Machine) -> None:
-    """Kubernetes' own words for what cannot be read."""
+    """The error has Kubernetes' words."""
     pod = await machine.create(Container(name="main", image="unknown"))
     await machine.noted("BackOff")
     with pytest.raises(ContainerError, match='container "main" in pod "pod" is waiting to start'):
@@ -97,7 +97,7 @@ async def test_there_is_no_log_before_the_first_start(machine: Machine) -> None:
 
 
 async def test_a_flood_of_output_is_bounded(machine: Machine) -> None:
-    """A container that writes without end fills two files of 10 MB, and no more; others go on."""
+    """A container that writes without end fills two files of 10 MB, and others keep working."""
     pod = await machine.run(shell("exec yes 'a line that is repeated without end'"), name="flood")
     folder = machine.pod_folder(pod) / "containers" / "main"
 
@@ -130,7 +130,7 @@ def _pod_folder(node: Path) -> PodFolder:
 
 
 def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
-    """Over the border between two files, and whatever the lines are like."""
+    """The tail crosses the border between two files, with lines of any length."""
     path = _pod_folder(tmp_path).path / "x.log"
     stamp = "2030-01-01T00:00:00.000000000Z"
     path.with_name("x.log.1").write_text("".join(f"{stamp} stdout F old {number}\n" for number in range(20000)))
@@ -152,7 +152,7 @@ def test_the_end_of_a_long_log_is_found_from_its_end(tmp_path: Path) -> None:
 
 
 def test_a_log_is_read_while_its_file_is_replaced(tmp_path: Path) -> None:
-    """For a moment there is only the file before."""
+    """A reader survives the moment in which only the rotated file exists."""
     path, stamp = _pod_folder(tmp_path).path / "x.log", "2030-01-01T00:00:00.000000000Z"
     path.with_name("x.log.1").write_text(f"{stamp} stdout F old\n")
     log = LogFile(_pod_folder(tmp_path), "x.log")
@@ -167,7 +167,7 @@ def test_a_log_is_read_while_its_file_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> None:
-    """Nor does a pipe in its place keep anybody waiting."""
+    """A link is refused, and a pipe in the log's place blocks nobody."""
     folder = _pod_folder(tmp_path)
     stamped = "2030-01-01T00:00:00.000000000Z stdout F secret\n"
     (tmp_path / "secret").write_text(stamped)
@@ -175,7 +175,7 @@ def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> Non
     os.mkfifo(folder.path / "pipe")
     for name in ("link", "pipe"):
         with pytest.raises(OSError, match=r"symbolic links|No such device"):
-            Log(str(folder.path / name))
+            ContainerLog(str(folder.path / name))
         log = LogFile(folder, name)
         assert log.tail(10, LogOptions()) == []
         log.close()
@@ -183,8 +183,8 @@ def test_a_log_is_neither_written_nor_read_through_a_link(tmp_path: Path) -> Non
 
 
 def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
-    """A line without an end in sight does not wait for it."""
-    log = Log(str(tmp_path / "x.log"))
+    """A long line is written before it ends."""
+    log = ContainerLog(str(tmp_path / "x.log"))
     log.add("stdout", b"a" * 40000)
     log.add("stdout", b"b\nc\n")
     log.close()
@@ -195,7 +195,7 @@ def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
 
 
 async def test_a_command_runs_inside_the_container(machine: Machine) -> None:
-    """It sees the container's processes, files and variables; input, both outputs and the exit code are ours."""
+    """It has the container's processes, files and variables, and its own stdin, stdout, stderr and exit code."""
     pod = await machine.run(shell("echo word > /word; exec sleep 100", env=[{"name": "WHO", "value": "me"}]))
     await machine.shows(pod, "sleep\n", "cat", "/proc/1/comm")
     options = ProcessOptions(stdin=True)
@@ -209,7 +209,7 @@ async def test_a_command_runs_inside_the_container(machine: Machine) -> None:
 
 
 async def test_a_terminal_is_one(machine: Machine) -> None:
-    """With tty there is a terminal of the size that is asked for, and what is typed is echoed."""
+    """With tty there is a terminal of the requested size, which echoes input."""
     pod = await machine.run(shell("sleep 100"))
     options = ProcessOptions(stdin=True, tty=True)
     process = await machine.node.exec(pod.metadata.uid, "main", ("sh", "-c", "read x; stty size; test -t 0"), options)
@@ -221,7 +221,7 @@ async def test_a_terminal_is_one(machine: Machine) -> None:
 
 
 async def test_who_leaves_ends_what_was_run(machine: Machine) -> None:
-    """A command whose caller is gone is killed."""
+    """A command is killed when its client disconnects."""
     pod = await machine.run(shell("sleep 100"))
     process = await machine.node.exec(pod.metadata.uid, "main", ("sleep", "1000"), ProcessOptions())
     await process.close()
@@ -230,7 +230,7 @@ async def test_who_leaves_ends_what_was_run(machine: Machine) -> None:
 
 
 async def test_faults_of_commands_are_told(machine: Machine) -> None:
-    """A program that is not there, a container that is not there."""
+    """A missing program and a missing container are reported."""
     pod = await machine.run(shell("sleep 100"))
     with pytest.raises(ContainerError, match="executable file not found"):
         await machine.node.exec(pod.metadata.uid, "main", ("nothing-like-it",), ProcessOptions())
@@ -241,7 +241,7 @@ async def test_faults_of_commands_are_told(machine: Machine) -> None:
 
 
 async def test_attach_is_the_container_itself(machine: Machine) -> None:
-    """What is written goes to its input, and its output comes here as well as into its log."""
+    """Input reaches the container, and its output reaches the client and the log."""
     script = "while read line; do echo got $line; test $line = end && exit 3; done"
     pod = await machine.run(shell(script, stdin=True, stdin_once=True), restart_policy="Never")
     process = await machine.node.attach(pod.metadata.uid, "main", ProcessOptions(stdin=True))
@@ -256,7 +256,7 @@ async def _ended(machine: Machine) -> Pod:
 
 
 async def test_attach_to_a_terminal(machine: Machine) -> None:
-    """A container with a terminal of its own."""
+    """Attaching to a container with a terminal uses that terminal."""
     pod = await machine.run(
         shell("read x; echo got $x; test -t 0 || exit 9", stdin=True, tty=True), restart_policy="Never"
     )
@@ -268,7 +268,7 @@ async def test_attach_to_a_terminal(machine: Machine) -> None:
 
 
 async def test_a_port_is_forwarded(machine: Machine) -> None:
-    """A connection to the pod's own address; a port without a listener is told."""
+    """The connection goes to the pod's address; a port without a listener is reported."""
     pod = await machine.run(Container(name="main", image="memcached"))
 
     async def version() -> bytes:
@@ -287,7 +287,7 @@ async def test_a_port_is_forwarded(machine: Machine) -> None:
 
 
 async def test_logs_end_when_nobody_reads_on(machine: Machine) -> None:
-    """A log that is followed can be left at any time."""
+    """A followed log can be closed at any time."""
     pod = await machine.run(shell("while :; do echo x; sleep 0.05; done"))
     pieces = machine.node.logs(pod.metadata.uid, "main", LogOptions(follow=True))
     async with asyncio.timeout(60):

@@ -1,4 +1,4 @@
-"""What is mounted into containers is there, is current, and lasts as long as it should."""
+"""Mounted volumes have the right content, are updated, and live as long as they should."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from cluster.nodes.machines import Machine, condition, shell, status_of
 from navarch.api import Quantity
 from navarch.client import MergePatch
-from navarch.cluster.nodes.volumes.payload import File, write_payload
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.volumes.atomic_writer import FileProjection, write_payload
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import (
     ConfigMap,
@@ -54,7 +54,7 @@ async def test_containers_share_an_empty_volume(machine: Machine) -> None:
 
 
 async def test_what_a_container_writes_elsewhere_stays_its_own(machine: Machine) -> None:
-    """The machine's folders are there, but what is written into them is not seen outside."""
+    """A container sees the machine's folders, and its writes there are not seen outside."""
     pod = await machine.run(shell("echo mine > /etc/navarch-test; echo mine > /navarch-test; sleep 100"))
     await machine.shows(pod, "mine\nmine\n", "cat", "/etc/navarch-test", "/navarch-test")
     assert not _is_there("/etc/navarch-test")
@@ -62,7 +62,7 @@ async def test_what_a_container_writes_elsewhere_stays_its_own(machine: Machine)
 
 
 async def test_files_of_config_maps_and_secrets_follow_their_objects(machine: Machine) -> None:
-    """Keys are files, chosen keys are where they are asked for, and a change arrives in all of them at once."""
+    """Keys are files, chosen keys are at their paths, and a change replaces all files at once."""
     await machine.cluster.create(ConfigMap(name="settings", data={"a": "1", "b": "2"}))
     await machine.cluster.create(Secret(name="hidden", data={"password": b"s3cret"}))
     pod = await machine.run(
@@ -86,7 +86,7 @@ async def test_files_of_config_maps_and_secrets_follow_their_objects(machine: Ma
 
 
 async def test_a_pod_waits_for_what_it_mounts(machine: Machine) -> None:
-    """What is missing is told as FailedMount, and the pod starts when it is there."""
+    """A missing source is reported as FailedMount, and the pod starts once it exists."""
     await machine.create(
         shell("cat /etc/late/word; sleep 100", volume_mounts=_mount("/etc/late")),
         volumes=[{"name": "data", "configMap": {"name": "late"}}],
@@ -98,7 +98,7 @@ async def test_a_pod_waits_for_what_it_mounts(machine: Machine) -> None:
 
 
 async def test_a_pod_can_read_about_itself(machine: Machine) -> None:
-    """The downward API as files, and labels that change while it runs."""
+    """The downward API writes files, also of labels that change while the pod runs."""
     items = [
         {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}},
         {"path": "cpu", "resourceFieldRef": {"containerName": "main", "resource": "limits.cpu", "divisor": "1m"}},
@@ -117,7 +117,7 @@ async def test_a_pod_can_read_about_itself(machine: Machine) -> None:
 
 
 async def test_a_pod_has_the_token_of_its_account(machine: Machine) -> None:
-    """The token at the usual place is one that the server believes, bound to the pod."""
+    """The mounted token authenticates at the API server, bound to the pod."""
     await machine.cluster.create(ConfigMap(name="kube-root-ca.crt", data={"ca.crt": "authority"}))
     pod = await machine.run(shell("sleep 100"), automount_service_account_token=True)
     folder = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -127,7 +127,7 @@ async def test_a_pod_has_the_token_of_its_account(machine: Machine) -> None:
 
 
 async def test_the_token_of_a_pod_with_a_user_is_for_that_user(machine: Machine) -> None:
-    """Nobody else can read it."""
+    """No other user can read the token."""
     sources = [{"serviceAccountToken": {"path": "token"}}]
     pod = await machine.run(
         shell("sleep 100", volume_mounts=_mount("/mine")),
@@ -139,7 +139,7 @@ async def test_the_token_of_a_pod_with_a_user_is_for_that_user(machine: Machine)
 
 
 async def test_a_part_of_a_volume_is_mounted(machine: Machine) -> None:
-    """subPath and subPathExpr: one folder or one file of a volume; read-only is read-only."""
+    """subPath and subPathExpr mount one folder or file of a volume, read-only if requested."""
     await machine.cluster.create(ConfigMap(name="settings", data={"a": "1"}))
     pod = await machine.run(
         shell(
@@ -159,7 +159,7 @@ async def test_a_part_of_a_volume_is_mounted(machine: Machine) -> None:
 
 
 async def test_a_claim_outlives_its_pods(machine: Machine) -> None:
-    """What a pod writes to its claim is there for the next one."""
+    """The next pod finds the data that a pod wrote to its claim."""
     place = machine.folder / "disk"
     spec = PersistentVolumeSpec(
         capacity={"storage": Quantity("1Gi")},
@@ -182,7 +182,7 @@ async def test_a_claim_outlives_its_pods(machine: Machine) -> None:
 
 
 async def test_a_host_path_of_the_wrong_kind_is_refused(machine: Machine) -> None:
-    """As Kubernetes' nodes say it."""
+    """The refusal has the words of Kubernetes' kubelet."""
     await machine.create(
         shell("sleep 100", volume_mounts=_mount("/data")),
         volumes=[{"name": "data", "hostPath": {"path": str(machine.folder / "nothing"), "type": "Directory"}}],
@@ -191,13 +191,13 @@ async def test_a_host_path_of_the_wrong_kind_is_refused(machine: Machine) -> Non
 
 
 def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
-    """Who holds the old version open sees all of it; the new one is whole from the first moment."""
+    """A reader of the old version sees all of it; the new version is complete from the first moment."""
     folder = tmp_path / "volume"
     with Root.at(folder, create=True) as volume:
-        assert write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
-        assert not write_payload(volume, {"a": File(b"1"), "deep/b": File(b"2", 0o600)})
+        assert write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
+        assert not write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
         before = (folder / "..data").resolve()
-        assert write_payload(volume, {"a": File(b"3")})
+        assert write_payload(volume, {"a": FileProjection(b"3")})
     assert {path.name for path in folder.iterdir() if not path.name.startswith("..")} == {"a"}
     assert (folder / "a").read_bytes() == b"3"
     assert not before.exists()
@@ -206,11 +206,11 @@ def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "..", "..data", "..data/x", "a//x", "", "a\0b"])
 def test_a_payload_stays_in_its_volume(tmp_path: Path, path: str) -> None:
-    """Though the server has let the path through; what was there stays."""
+    """A path that leaves the volume is refused even if the server accepted it; the content stays."""
     with Root.at(tmp_path / "volume", create=True) as volume:
-        write_payload(volume, {"a": File(b"1")})
+        write_payload(volume, {"a": FileProjection(b"1")})
         with pytest.raises((ContainerError, OSError)):
-            write_payload(volume, {path: File(b"2")})
+            write_payload(volume, {path: FileProjection(b"2")})
     assert [name.name for name in tmp_path.iterdir()] == ["volume"]
     assert (tmp_path / "volume" / "a").read_bytes() == b"1"
     assert len([*(tmp_path / "volume").iterdir()]) == 3
@@ -224,11 +224,11 @@ def test_a_payload_takes_the_place_of_whatever_is_there(tmp_path: Path) -> None:
     with Root.at(folder, create=True) as volume:
         for link in ("..data", "..data_tmp", "a", "other"):
             (folder / link).symlink_to(tmp_path / "outside")
-        assert write_payload(volume, {"a": File(b"1")})
+        assert write_payload(volume, {"a": FileProjection(b"1")})
         (folder / "..data").unlink()
         for name in ("..data", "..data_tmp", "other"):
             (folder / name / "deep").mkdir(parents=True)
-        assert write_payload(volume, {"a": File(b"2"), "b/c": File(b"3")})
+        assert write_payload(volume, {"a": FileProjection(b"2"), "b/c": FileProjection(b"3")})
     assert ((folder / "a").read_bytes(), (folder / "b" / "c").read_bytes()) == (b"2", b"3")
     assert len([*folder.iterdir()]) == 4
     assert (tmp_path / "outside" / "kept").read_text() == "x"

@@ -18,9 +18,7 @@ async def test_pods_of_a_node_that_is_cut_off_cannot_be_reached() -> None:
     async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded:
         cluster = Cluster(embedded.client(), embedded)
         await cluster.eventually(lambda: _created(cluster), bool, timeout=120)
-        await cluster.eventually(
-            lambda: cluster.get(Pod, "web"), lambda pod: pod.status.phase == "Running", timeout=120
-        )
+        await cluster.until(Pod, "web", lambda pod: pod.status.phase == "Running", timeout=120)
         node = embedded.nodes["node-1"]
         await node.cut_off()
         with pytest.raises(

@@ -1,1 +1,1 @@
-"""Runs etcd on Kubernetes: `etcd.database.coreos.com/v1beta2`, the API that CoreOS gave to the world."""
+"""An operator that runs etcd clusters on Kubernetes, with CoreOS' API `etcd.database.coreos.com/v1beta2`."""

@@ -1,4 +1,4 @@
-"""`python -m etcd_operator`: on the cluster that kubectl talks to."""
+"""`python -m etcd_operator` runs the operator against the cluster of the current kubeconfig."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 def main() -> None:
-    """Runs until it is told to stop.
+    """Runs the operator until a signal stops it; environment variables configure it.
 
-    ETCD_OPERATOR_BACKUPS is the folder for backups that are local, ETCD_OPERATOR_PYTHON_IMAGE an image with a Python, such
-    as the operator's own. ETCD_OPERATOR_HEALTH and ETCD_OPERATOR_METRICS say where probes and numbers are served.
-    ETCD_OPERATOR_NAMESPACES are the names of the namespaces that it is for, with commas between them: it needs Roles there,
-    and CRDs that somebody else installed. ETCD_OPERATOR_AMBIENT is the file that says who may use its own cloud credentials,
-    ETCD_OPERATOR_MAX_SNAPSHOT the size of the largest snapshot that it takes.
+    ETCD_OPERATOR_BACKUPS is the folder for `local` backups; ETCD_OPERATOR_PYTHON_IMAGE is an image that contains Python,
+    such as the operator's own. ETCD_OPERATOR_HEALTH and ETCD_OPERATOR_METRICS are the addresses of probes and metrics.
+    ETCD_OPERATOR_NAMESPACES lists the watched namespaces, separated by commas: the operator then needs Roles there, and
+    CRDs that are already installed. ETCD_OPERATOR_AMBIENT is the file of rules for the operator's own cloud credentials.
+    ETCD_OPERATOR_MAX_SNAPSHOT limits the size of a snapshot.
     """
     try:
         namespaces = _namespaces(os.environ.get("ETCD_OPERATOR_NAMESPACES", ""))
@@ -52,7 +52,7 @@ def _path(variable: str) -> Path | None:
 
 
 def _namespaces(text: str) -> tuple[str, ...]:
-    """Names alone: rights in namespaces that a pattern chooses are rights in all of them."""
+    """Returns the namespaces; refuses patterns, because a pattern would need permissions in every namespace."""
     names = tuple(dict.fromkeys(each.strip() for each in text.split(","))) if text else ()
     for name in names:
         if not DNS_LABEL.allows(name):
@@ -73,7 +73,7 @@ def _size(text: str) -> int:
 
 
 def _endpoints() -> Endpoints:
-    """Whoever reads the numbers from another machine has to show a token. Raises `ConfigError`."""
+    """Returns the endpoints; metrics on a non-local address require a token (TokenReview). Raises `ConfigError`."""
     metrics = os.environ.get("ETCD_OPERATOR_METRICS", _METRICS)
     return Endpoints(
         health=os.environ.get("ETCD_OPERATOR_HEALTH", _HEALTH),

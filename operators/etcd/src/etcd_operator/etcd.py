@@ -1,4 +1,4 @@
-"""What the operator asks of a cluster's etcd. Another way to reach it is another `Connect`."""
+"""`Etcd`: the calls that the operator makes to a cluster's etcd. Tests pass another `Connect`."""
 
 from __future__ import annotations
 
@@ -7,78 +7,76 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.observation import Alarm, Auth, Fingerprint, MemberSeen, Voice
-from etcd_operator.trust import Keys
-
-__all__ = ["Connect", "Etcd"]
+from etcd_operator.observation import Alarm, AuthState, KeyspaceHash, MemberReport, ObservedMember
+from etcd_operator.tls import EtcdCredentials
 
 
 class Etcd(Protocol):
-    """One cluster's etcd, by the URLs of its pods. All but the questions raise an `EtcdError`."""
+    """The etcd of one cluster. Writes raise an `EtcdError`; reads return an empty result if no member answers."""
 
-    async def voices(self) -> Mapping[str, Voice]:
-        """What each member says that says anything."""
+    async def reports(self) -> Mapping[str, MemberReport]:
+        """Returns the status of each member that answers."""
         ...
 
-    async def members(self, *, agreed: bool) -> tuple[MemberSeen, ...] | None:
-        """All members, as a quorum has agreed just now or as one of them knows; None if nobody can say."""
+    async def members(self, *, agreed: bool) -> tuple[ObservedMember, ...] | None:
+        """Returns the member list, confirmed by a quorum or as one member knows it; None if no member answers."""
         ...
 
-    async def auth(self) -> Auth:
-        """Whether etcd asks who one is, and knows the operator; empty if that is not to be, or nobody can say.
+    async def auth(self) -> AuthState:
+        """Returns the state of authentication; empty if spec.auth is not set or no member answers.
 
-        Asked after members were: whom they refuse is a stranger.
+        Call it after `members`, which notices a refusal.
         """
         ...
 
     async def alarms(self) -> tuple[tuple[int, Alarm], ...]:
-        """The alarms of all members; none if nobody can say."""
+        """Returns the alarms of all members."""
         ...
 
     async def agreed_version(self) -> str:
-        """The version of the whole cluster; empty if nobody can say."""
+        """Returns the cluster version; empty if no member answers."""
         ...
 
-    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, Fingerprint]:
-        """What members have up to that revision; of those that can say."""
+    async def fingerprints(self, names: Sequence[str], revision: int) -> Mapping[str, KeyspaceHash]:
+        """Returns the key-space hash at that revision, of the members that answer."""
         ...
 
     async def add(self, peer_url: str, *, learner: bool) -> None:
-        """Makes room for a member."""
+        """Adds a member to the member list."""
         ...
 
     async def promote(self, member: int) -> None:
-        """Lets a learner vote; refused while it has not caught up."""
+        """Promotes a learner; etcd refuses while it is not in sync."""
         ...
 
     async def remove(self, member: int) -> None:
-        """Takes a member out."""
+        """Removes a member from the member list."""
         ...
 
     async def update(self, member: int, peer_url: str) -> None:
-        """Tells the others another way to a member."""
+        """Changes the peer URL of a member."""
         ...
 
     async def move_leader(self, leader: str, to: int) -> None:
-        """Lets another member lead."""
+        """Transfers leadership to another member."""
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forgets what was before."""
+        """Compacts the history before that revision."""
         ...
 
     async def defragment(self, name: str) -> None:
-        """Gives space back."""
+        """Defragments the database of a member."""
         ...
 
     async def disarm(self, member: int, alarm: Alarm) -> None:
-        """Takes an alarm back."""
+        """Disarms an alarm."""
         ...
 
     async def ask_who(self) -> None:
-        """From now on nobody may do anything without a password; root's is the one that the operator has."""
+        """Creates the user root with the operator's password, and enables authentication."""
         ...
 
 
-Connect = Callable[[EtcdCluster, Mapping[str, str], Keys], AbstractAsyncContextManager[Etcd]]
-"""Reaches the etcd of a cluster by the URLs of its pods, which may be none."""
+Connect = Callable[[EtcdCluster, Mapping[str, str], EtcdCredentials], AbstractAsyncContextManager[Etcd]]
+"""Opens the etcd of a cluster from the client URLs of its pods, which may be empty."""

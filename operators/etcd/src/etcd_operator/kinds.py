@@ -1,11 +1,11 @@
-"""`EtcdCluster`: every field that CoreOS' operator had, and what users have asked for since."""
+"""`EtcdCluster`: all fields of CoreOS' operator, and more."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
 
-from etcd_operator.places import ONE_PLACE, ClusterBackup, Place
+from etcd_operator.destinations import ONE_DESTINATION, BackupDestination, ClusterBackup
 from navarch import Column, Immutable, ListMap, Meta, Model, Quantity, Resource, Rule, Scale, Spec, Status, field
 from navarch.k8s.core.v1 import (
     Affinity,
@@ -16,25 +16,6 @@ from navarch.k8s.core.v1 import (
     Toleration,
 )
 
-__all__ = [
-    "GROUP",
-    "AuthPolicy",
-    "Beginning",
-    "EtcdCluster",
-    "EtcdClusterSpec",
-    "EtcdClusterStatus",
-    "EtcdSettings",
-    "Healing",
-    "IpFamily",
-    "IssuedTls",
-    "MemberTls",
-    "MembersStatus",
-    "PodPolicy",
-    "StaticTls",
-    "Storage",
-    "TlsPolicy",
-]
-
 GROUP: Final = "etcd.database.coreos.com"
 IpFamily = Literal["", "IPv4", "IPv6"]
 NEWEST: Final = "3.6.8"
@@ -44,44 +25,44 @@ _MAJOR: Final = "int({}.replace('v', '').split('.')[0])"
 
 
 class PodPolicy(Model):
-    """How the pods of members look."""
+    """The policy of the members' pods."""
 
     labels: dict[str, str] = {}
-    """Labels of pods; `app` and those that begin with `etcd_` are the operator's."""
+    """Labels of pods; the operator sets `app` and those that begin with `etcd_`."""
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
-    """In place of the usual one, which asks for a node per member where there are enough."""
+    """Replaces the default, which prefers one node per member."""
     anti_affinity: bool = False
-    """Never two members on one node."""
+    """Requires one node per member."""
     resources: ResourceRequirements | None = None
     tolerations: Annotated[list[Toleration], Meta(max_length=64)] = []
     etcd_env: Annotated[list[EnvVar], ListMap("name"), Meta(max_length=64)] = []
-    """Variables for etcd; flags that the operator sets come before them."""
+    """Variables for etcd; the operator's flags take precedence."""
     persistent_volume_claim_spec: PersistentVolumeClaimSpec | None = None
-    """The claim of each member, in CoreOS' way; `storage` says the same shorter."""
+    """The claim of each member, as in CoreOS' API; `storage` is shorter."""
     security_context: PodSecurityContext | None = None
-    """In place of the usual one, in which nobody is root."""
+    """Replaces the default, which runs without root."""
     priority_class_name: str = ""
     busybox_image: str = ""
-    """Taken, and not needed: nothing waits for names any more."""
+    """Accepted and ignored: no init container waits for DNS."""
     dns_timeout_in_second: int = field(name="DNSTimeoutInSecond", default=0)
-    """Taken, and not needed."""
+    """Accepted and ignored."""
     cluster_domain: str = field(name="ClusterDomain", default="")
-    """Comes behind the names of members, such as `.cluster.local`."""
+    """Appended to the host names of members, such as `.cluster.local`."""
 
 
-class Storage(Model):
-    """A claim for each member. It is kept while the member is: a pod that comes back finds its data."""
+class MemberStorage(Model):
+    """A claim for each member. It lives as long as the member, so a recreated pod finds its data."""
 
     size: Quantity
-    """May grow."""
+    """May grow, and not shrink."""
     class_name: Annotated[str, Immutable()] = ""
-    """The default class if there is none."""
+    """The storage class; the default class if empty."""
 
 
 class EtcdSettings(Model):
-    """etcd's own settings; unset ones are etcd's."""
+    """etcd's settings; unset ones have etcd's defaults."""
 
     quota_backend_bytes: Annotated[int, Meta(ge=0)] | None = None
     auto_compaction_mode: Literal["periodic", "revision"] | None = None
@@ -95,21 +76,21 @@ class EtcdSettings(Model):
 
 
 class Healing(Model):
-    """What may be done where something is broken."""
+    """How the operator repairs a cluster."""
 
     replace_after_seconds: Annotated[int, Meta(ge=10)] = 300
-    """A member that is silent for so long is replaced by a new one, if the others have a quorum."""
+    """A member that has not answered for so long is replaced, if the others have a quorum."""
     replace_lost_after_seconds: Annotated[int, Meta(ge=0)] = 60
-    """The same if its node is gone or cannot be reached, or has the volume that nobody else has."""
+    """The same if its node is deleted or unreachable, or no node can mount its volume."""
     compare_every_seconds: Annotated[int, Meta(ge=0)] = 600
-    """So often members are asked for a hash of all their data. One that differs from most is replaced. 0: never."""
+    """The interval of comparing the members' data. A member that differs from the majority is replaced. 0 disables it."""
     force_new_cluster: bool = False
-    """If most members have lost their data for good, go on from the one that is left and knows most. What only the
-    others knew is lost: at most what was written in the last moments before.
+    """If the quorum is lost for good, continue with the member that has the newest data. Writes that only the others had
+    are lost: at most those of the last moments.
     """
     restore_from_backup: bool = False
-    """If most members have lost their data for good, and none may or can be gone on from, go back to the newest backup
-    that counts. What was written after it is lost.
+    """If the quorum is lost for good, and the cluster does not continue with a survivor, restore the newest backup. Later
+    writes are lost.
     """
 
 
@@ -117,9 +98,9 @@ class MemberTls(Model):
     """Secrets of members."""
 
     peer_secret: str = ""
-    """`peer-ca.crt`, `peer.crt` and `peer.key`: between members."""
+    """A Secret with `peer-ca.crt`, `peer.crt` and `peer.key`, for TLS between members."""
     server_secret: str = ""
-    """`server-ca.crt`, `server.crt` and `server.key`: for clients. It needs `operatorSecret` beside it."""
+    """A Secret with `server-ca.crt`, `server.crt` and `server.key`, for clients. It needs `operatorSecret`."""
 
 
 class StaticTls(
@@ -137,18 +118,18 @@ class StaticTls(
         ),
     ),
 ):
-    """Secrets that somebody else made, in the namespace of the cluster."""
+    """Existing Secrets in the namespace of the cluster."""
 
     member: MemberTls | None = None
     operator_secret: str = ""
-    """`etcd-client-ca.crt`, `etcd-client.crt` and `etcd-client.key`: who the operator is to members."""
+    """A Secret with `etcd-client-ca.crt`, `etcd-client.crt` and `etcd-client.key`: the operator's client certificate."""
 
 
 class IssuedTls(Model):
-    """The operator makes authorities of its own, issues certificates, and renews them in good time."""
+    """The operator creates certificate authorities, and issues and renews certificates."""
 
     valid_for_days: Annotated[int, Meta(ge=1, le=3650)] = 365
-    """Of a certificate. It is renewed when a third of that is left."""
+    """The validity of a certificate; it is renewed when a third of that is left."""
 
 
 class TlsPolicy(
@@ -173,23 +154,23 @@ class TlsPolicy(
         ),
     ),
 ):
-    """Where certificates come from."""
+    """The source of certificates."""
 
     static: StaticTls | None = None
     issued: IssuedTls | None = None
     plain_clients: bool = False
-    """Clients without TLS are served too, for as long as it takes to change them all."""
+    """Serves clients without TLS too, while they are being changed."""
 
 
 class AuthPolicy(Model):
-    """etcd's own users. Nobody may do anything without a password, and `root` may do everything."""
+    """etcd's authentication: every client needs a password, and `root` may do everything."""
 
     root_secret: str = ""
-    """A Secret with the `password` of root. Without a name the operator makes one, `<cluster>-root`."""
+    """A Secret with the `password` of root; if empty, the operator creates `<cluster>-root`."""
 
 
-class Beginning(Place, rules=(ONE_PLACE,)):
-    """A snapshot that a new cluster begins with."""
+class RestoreSource(BackupDestination, rules=(ONE_DESTINATION,)):
+    """The snapshot that a new cluster starts from."""
 
 
 class EtcdClusterSpec(
@@ -213,75 +194,75 @@ class EtcdClusterSpec(
     ),
 ):
     size: Annotated[int, Meta(ge=0, le=9), Column("Size", priority=0)] = 3
-    """How many members; odd numbers survive more than the even ones below them. 0 stops the cluster and keeps its data."""
+    """The number of members; prefer odd numbers. 0 stops the cluster and keeps its data."""
     repository: str = "quay.io/coreos/etcd"
-    """Where images are; the tag is the version with a `v`."""
+    """The image repository; the tag is the version with a `v`."""
     version: Annotated[str, Meta(pattern=r"^v?[0-9]+\.[0-9]+\.[0-9]+([-.+][0-9A-Za-z.+-]+)?$", max_length=32)] = NEWEST
-    """A version goes up, by one minor version at a time."""
+    """The version of etcd; it goes up, by one minor version at a time."""
     paused: bool = False
-    """The operator looks on, and does nothing."""
+    """The operator updates only the status."""
     pod: PodPolicy | None = None
     tls: TlsPolicy | None = field(name="TLS", default=None)
-    """May be turned on at any time, and not off again."""
+    """Can be enabled at any time, and not disabled again."""
     auth: AuthPolicy | None = None
-    """As TLS."""
-    storage: Storage | None = None
-    """Without it, members live on what their pods have, as CoreOS' did: a pod that is deleted takes its data with it."""
+    """Can be enabled at any time, and not disabled again."""
+    storage: MemberStorage | None = None
+    """Without it, members use emptyDir volumes: a deleted pod loses its data."""
     options: EtcdSettings | None = None
     healing: Healing = Healing()
     learners: bool = True
-    """New members learn before they vote; false: they vote at once, as CoreOS' did."""
+    """New members join as learners; false: as voters."""
     backup: ClusterBackup | None = None
-    """Where snapshots are put before upgrades, and by schedule."""
-    restore_from: Beginning | None = None
-    """A new cluster begins with this snapshot. It means nothing to one that has begun."""
+    """The destination of snapshots before upgrades and on a schedule."""
+    restore_from: RestoreSource | None = None
+    """A new cluster starts from this snapshot. It has no effect on a running one."""
 
 
 class MembersStatus(Model):
-    """Names of members."""
+    """The names of members."""
 
     ready: list[str] = []
     unready: list[str] = []
     joining: list[str] = []
-    """Those of the unready that have not started, or do not vote, yet."""
+    """Unready members that have not started or are learners."""
 
 
 class EtcdClusterStatus(Status):
     phase: Annotated[Literal["", "Creating", "Running", "Failed"], Column("Phase")] = ""
     reason: str = ""
-    """Why, if the phase is Failed."""
+    """Why the phase is Failed."""
     control_paused: bool = False
     size: int = 0
-    """How many members etcd has, learners included."""
+    """The number of members, learners included."""
     ready: Annotated[str, Column("Ready")] = ""
-    """How many of them serve, of how many that are asked for."""
+    """The number of serving members, and spec.size."""
     service_name: str = ""
     client_port: int = 0
     members: MembersStatus = MembersStatus()
     current_version: Annotated[str, Column("Version")] = ""
-    """The lowest that runs."""
+    """The lowest version that a member runs."""
     target_version: str = ""
-    """What it is on its way to, if it is."""
+    """The version of a running upgrade."""
     failed_version: str = ""
-    """A version whose roll-out was taken back; it is tried again when the spec changes."""
+    """A version whose roll-out failed; it is retried when the spec changes."""
     failed_generation: int = 0
-    """The spec with which that was."""
+    """The generation of the spec at that failure."""
     cluster_id: str = field(name="clusterID", default="")
-    """etcd's own name of the cluster. Set once it has formed; from then on nothing is ever started from nothing."""
+    """etcd's cluster id. Set once the cluster has formed; from then on no member starts as a new cluster."""
     secured: bool = False
-    """All members reach each other with TLS, if that is asked for. From then on nothing is ever started in plain text."""
+    """True if all peer URLs use TLS. From then on no member starts in plain text."""
     authorities: str = ""
-    """A fingerprint of whom members trust: pods that were started with others are started anew."""
+    """A fingerprint of the trusted authorities; pods with another one are recreated."""
     compared_at: datetime | None = None
-    """When the data of members was last compared, and no difference found."""
+    """When the members' data was last compared and equal."""
     snapshot_before_upgrade: str = ""
-    """The one that was taken before the version was last changed, or why there is none."""
+    """The snapshot before the last upgrade, or why there is none."""
     ip_family: IpFamily = ""
-    """Of the addresses that members listen at; known from the first pod, or from the service before there is one."""
+    """The IP family of the members' addresses, from the first pod or Service."""
     leader: str = ""
     selector: str = ""
     next_step: str = ""
-    """What is being done, or awaited, and why."""
+    """The current step or wait, and its reason."""
 
 
 class EtcdCluster(
@@ -301,4 +282,4 @@ class EtcdCluster(
         ),
     ),
 ):
-    """A cluster of etcd."""
+    """An etcd cluster."""

@@ -1,4 +1,4 @@
-"""What is: pods, claims, members and what each of them says, as one value."""
+"""`Observation`: the observed pods, claims and etcd members of one cluster, as one immutable value."""
 
 from __future__ import annotations
 
@@ -7,40 +7,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from etcd_operator.kept import Kept
+from etcd_operator.backup_keeper import BackupState
 
-__all__ = [
-    "Alarm",
-    "Auth",
-    "ClaimSeen",
-    "Fingerprint",
-    "Lost",
-    "MemberSeen",
-    "Observation",
-    "PodSeen",
-    "Trouble",
-    "Voice",
-    "quorum",
-]
-
-Trouble = Literal["", "disk", "image", "crash", "unschedulable"]
-"""What keeps a pod from running: its data is lost or corrupt, its image cannot be had, it ends again and again, or there
-is no node for it."""
+PodTrouble = Literal["", "disk", "image", "crash", "unschedulable"]
+"""Why a pod does not run: its data is lost or corrupt, its image cannot be pulled, it crashes, or it is unschedulable."""
 Alarm = Literal["NOSPACE", "CORRUPT"]
-Auth = Literal["", "off", "on", "refused"]
-"""Whether etcd asks who one is, where that is asked for: not yet, yes, or yes and it does not know the operator."""
-Lost = Literal["", "gone", "unreachable", "stranded"]
-"""What became of a pod's node: it is no node any more, it cannot be reached, or it has the pod's volume and is not there."""
+AuthState = Literal["", "off", "on", "refused"]
+"""etcd's authentication where spec.auth asks for it: disabled, enabled, or enabled and it refuses the operator."""
+NodeLoss = Literal["", "gone", "unreachable", "stranded"]
+"""How a pod's node was lost: deleted, unreachable, or no remaining node can mount the pod's volume."""
 
 
 def quorum(voters: int) -> int:
-    """How many of so many must agree."""
+    """Returns the majority of that many voters."""
     return voters // 2 + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodSeen:
-    """A pod of the cluster. `first` if its etcd would start as it did the first time; `unready_since` unless it is ready."""
+class ObservedPod:
+    """A pod of the cluster. `first` means that its etcd still has the flags of a first start; `unready_since` is None if ready."""
 
     name: str
     ip: str = ""
@@ -51,18 +36,18 @@ class PodSeen:
     template: str = ""
     first: bool = False
     peers: frozenset[str] = frozenset()
-    """Of whom its etcd is told when it joins, each as `name=url`."""
+    """The initial cluster of its etcd, each peer as `name=url`."""
     forced: bool = False
-    trouble: Trouble = ""
-    words: str = ""
+    trouble: PodTrouble = ""
+    message: str = ""
     restarts: int = 0
     unready_since: datetime | None = None
-    lost: Lost = ""
+    lost: NodeLoss = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimSeen:
-    """A claim of the cluster. `lost` if the volume behind it is gone, `chosen` if its member is to go on alone."""
+class ObservedClaim:
+    """A claim of the cluster. `lost` means that its volume is gone, `chosen` that its member is the survivor of a quorum loss."""
 
     name: str
     ending: bool = False
@@ -72,8 +57,8 @@ class ClaimSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Voice:
-    """What a member says of itself. One without a leader cannot serve."""
+class MemberReport:
+    """The status that a member reports of itself. A member without a leader cannot serve."""
 
     member: int
     cluster: int
@@ -87,109 +72,109 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """A hash of all that a member has, from one revision on up to another. Of the same past, equal data has equal hashes."""
+class KeyspaceHash:
+    """The hash of a member's key space since its compaction; comparable between members with the same compacted revision."""
 
     hash: int
     compacted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSeen:
-    """A member as the others know it; one that has not started yet is only room for one."""
+class ObservedMember:
+    """A member in etcd's member list; one that has not started yet is a reserved entry."""
 
     id: int
     name: str
     learner: bool = False
     started: bool = True
     peer_url: str = ""
-    """How the others reach it."""
+    """The URL at which the other members reach it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """Everything that the next step is decided by. All maps are by the name of the member, its pod and its claim.
+    """The input of planning. All maps are keyed by member name, which is also the name of its pod and its claim.
 
-    `agreed` if a quorum has confirmed the members just now; otherwise they are what one of them remembers, or none.
+    `agreed` means that a quorum confirmed the member list; otherwise one member remembers the list, or it is empty.
     """
 
     now: datetime
-    pods: Mapping[str, PodSeen] = field(default_factory=dict)
-    claims: Mapping[str, ClaimSeen] = field(default_factory=dict)
+    pods: Mapping[str, ObservedPod] = field(default_factory=dict)
+    claims: Mapping[str, ObservedClaim] = field(default_factory=dict)
     others: frozenset[str] = frozenset()
-    """Pods and claims that have this cluster's labels, and are not its own."""
-    voices: Mapping[str, Voice] = field(default_factory=dict)
-    members: tuple[MemberSeen, ...] = ()
+    """Pods and claims that carry this cluster's labels but that it does not own."""
+    reports: Mapping[str, MemberReport] = field(default_factory=dict)
+    members: tuple[ObservedMember, ...] = ()
     agreed: bool = False
     alarms: tuple[tuple[int, Alarm], ...] = ()
-    auth: Auth = ""
+    auth: AuthState = ""
     faults: tuple[str, ...] = ()
-    """What is wrong with Secrets, in words."""
-    kept: Kept = field(default_factory=Kept)
+    """Error messages about the cluster's Secrets."""
+    kept: BackupState = field(default_factory=BackupState)
     agreed_version: str = ""
-    """What members take for the version of all of them; looked at while another one is asked for."""
+    """The cluster version that members agreed on; read only during an upgrade."""
     compared: bool = False
-    fingerprints: Mapping[str, Fingerprint] = field(default_factory=dict)
-    """Those of voters, at one revision; looked at now and then."""
+    fingerprints: Mapping[str, KeyspaceHash] = field(default_factory=dict)
+    """The hashes of the voters at one revision; read at intervals."""
 
     @property
-    def voters(self) -> tuple[MemberSeen, ...]:
-        """Those who decide."""
+    def voters(self) -> tuple[ObservedMember, ...]:
+        """The members that vote."""
         return tuple(member for member in self.members if not member.learner)
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all members."""
+        """The names of all members, learners included."""
         return frozenset(member.name for member in self.members)
 
-    def is_healthy(self, member: MemberSeen) -> bool:
-        """Whether it answers, as the member that it should be, and knows who leads."""
-        voice = self.voices.get(member.name)
-        return voice is not None and voice.member == member.id and voice.leader != 0
+    def is_healthy(self, member: ObservedMember) -> bool:
+        """Reports whether the member answers with its own id and knows a leader."""
+        report = self.reports.get(member.name)
+        return report is not None and report.member == member.id and report.leader != 0
 
-    def stays(self, member: MemberSeen) -> bool:
-        """Whether it can be counted on: it is healthy, and its pod is not about to go."""
+    def stays(self, member: ObservedMember) -> bool:
+        """Reports whether the member is healthy and its pod is not terminating."""
         pod = self.pods.get(member.name)
         return self.is_healthy(member) and not (pod is not None and pod.ending)
 
     @property
-    def healthy_voters(self) -> tuple[MemberSeen, ...]:
-        """Voters that can be counted on."""
+    def healthy_voters(self) -> tuple[ObservedMember, ...]:
+        """Healthy voters whose pods are not terminating."""
         return tuple(member for member in self.voters if self.stays(member))
 
     @property
     def accused(self) -> frozenset[int]:
-        """Members of which etcd says that they hold other data than the rest; 0 if it cannot tell who."""
+        """The ids of members with a CORRUPT alarm; 0 if etcd cannot tell which member is corrupt."""
         return frozenset(number for number, alarm in self.alarms if alarm == "CORRUPT")
 
     @property
     def is_clear_who_is_corrupt(self) -> bool:
-        """Whether most voters are not accused. etcd compares with what the leader has, which may be what is wrong."""
+        """Reports whether a majority has no alarm: etcd compares with the leader, which may itself be corrupt."""
         believed = [member for member in self.healthy_voters if member.id not in self.accused]
         return 0 not in self.accused and len(believed) >= quorum(len(self.voters))
 
-    def silence(self, pod: PodSeen) -> float:
-        """For how many seconds it has not been ready."""
+    def silence(self, pod: ObservedPod) -> float:
+        """Returns for how many seconds the pod has not been ready."""
         return (self.now - pod.unready_since).total_seconds() if pod.unready_since else 0.0
 
-    def is_misled(self, pod: PodSeen) -> bool:
-        """Whether it is told of other members than there are: etcd joins none but those that it knows all of."""
+    def is_misled(self, pod: ObservedPod) -> bool:
+        """Reports whether the pod's initial cluster differs from the member list: etcd then refuses to join."""
         members = {f"{member.name}={member.peer_url}" for member in self.members}
         return pod.first and self.agreed and bool(pod.peers) and pod.peers != members
 
     def loses_data_with_its_pod(self, name: str) -> bool:
-        """Whether a claim is there and only as long as the pod is."""
+        """Reports whether the claim is terminating, so that it is deleted together with the pod."""
         claim = self.claims.get(name)
         return claim is not None and claim.ending
 
     @property
-    def leader(self) -> MemberSeen | None:
-        """The member that most say leads."""
-        said = [voice.leader for voice in self.voices.values() if voice.leader]
+    def leader(self) -> ObservedMember | None:
+        """The member that most members report as their leader."""
+        said = [report.leader for report in self.reports.values() if report.leader]
         return next((member for member in self.members if said and member.id == max(said, key=said.count)), None)
 
-    def is_whole_without(self, member: MemberSeen) -> bool:
-        """Whether those that stay can be counted on to decide, once it is removed, and to remove it."""
+    def is_whole_without(self, member: ObservedMember) -> bool:
+        """Reports whether the healthy voters without this member can remove it, and have a quorum afterwards."""
         others = [each for each in self.healthy_voters if each.id != member.id]
         if member.learner:
             return len(others) >= quorum(len(self.voters))

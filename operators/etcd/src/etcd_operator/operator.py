@@ -1,33 +1,66 @@
-"""The operator, put together."""
+"""`etcd_operator` assembles the operator: controllers, background tasks and the permissions that they need."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from etcd_operator.backup import BackupReconciler, BackupTimes, EtcdBackup, Stores, Trial, tool
-from etcd_operator.backup.ambient import AmbientCredentials
-from etcd_operator.backup.namespace_limit import WORKERS
+from etcd_operator.backup import (
+    BackupMetrics,
+    BackupReconciler,
+    EtcdBackup,
+    SnapshotVerifier,
+    StoreOpener,
+    find_etcdutl,
+)
+from etcd_operator.backup.credentials import AmbientCredentials
+from etcd_operator.backup.schedule import WORKERS
 from etcd_operator.backup.snapshots import MAX_BYTES
+from etcd_operator.connector import EtcdConnector
 from etcd_operator.etcd import Connect
-from etcd_operator.gateways import Connections
+from etcd_operator.gateway import GatewayConnector
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import PYTHON_IMAGE
-from etcd_operator.reaching import Reach
 from etcd_operator.reconcile import Reconciler
-from etcd_operator.restore import EtcdRestore, Keeping, RestoreReconciler, being_restored
-from etcd_operator.rights import RIGHTS
-from etcd_operator.trust import Keyring
+from etcd_operator.restore import ApiBackupKeeper, EtcdRestore, RestoreReconciler, snapshots_in_use
+from etcd_operator.tls import CredentialCache
 from navarch import Cached, Endpoints, Key, Operator
-from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
+from navarch.k8s.core.v1 import Node, PersistentVolumeClaim, Pod, Secret, Service
+from navarch.k8s.events.v1 import Event
 from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.operator import Uses
 from navarch.operator.roles import CrdPolicy
 
-__all__ = ["etcd_operator"]
+_FOLLOWED: Final = ("get", "list", "watch")
+_APPLIED: Final = (*_FOLLOWED, "create", "patch")
+
+RIGHTS: Final = (
+    Uses(EtcdCluster, (*_FOLLOWED, "patch")),
+    Uses(EtcdCluster, ("patch", "update"), "status"),
+    Uses(
+        EtcdCluster, ("update",), "finalizers"
+    ),  # OwnerReferencesPermissionEnforcement requires it for blockOwnerDeletion
+    Uses(EtcdBackup, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(EtcdBackup, ("update",), "status"),
+    Uses(EtcdRestore, (*_FOLLOWED, "create")),
+    Uses(EtcdRestore, ("update",), "status"),
+    Uses(Pod, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(PersistentVolumeClaim, (*_FOLLOWED, "create", "delete", "patch")),
+    Uses(Service, _APPLIED),
+    Uses(PodDisruptionBudget, _APPLIED),
+    Uses(Node, ("get",)),  # the nodes of silent members
+    Uses(Event, ("create", "patch")),
+)
+"""The permissions of the operator, in the whole cluster or in each watched namespace; its Lease and CRDs come on top.
+
+`python -m etcd_roles` writes operators/etcd/deploy/rbac.yaml from them.
+"""
+SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"))
+"""Granted per namespace by a RoleBinding; without it the operator manages only clusters that need no Secrets."""
 
 
 _BACKUP_SECONDS = 4 * 3600.0
-"""No backup takes longer, whatever its own limit."""
+"""The upper bound of one backup, whatever its own timeout is."""
 
 
 def etcd_operator(
@@ -42,14 +75,12 @@ def etcd_operator(
     python_image: str = PYTHON_IMAGE,
     etcdutl: Path | None = None,
 ) -> Operator:
-    """An operator of clusters in these namespaces, or in all; `connect` says how their etcd is reached, if otherwise
-    than over its gateways.
+    """Returns an operator for the EtcdClusters of these namespaces, or of all.
 
-    Backups that are asked for in a folder go below `backups`; without it they are refused. `ambient` is the file that says
-    which namespaces may use the operator's own cloud credentials, for which prefixes; without it none may. Raises
-    `ConfigError` if it cannot be read.
-    `python_image` runs before the first member of a cluster that is restored, and where a claim is mounted. Snapshots are tried with `etcdutl`, or
-    with the one that this machine has, if it has one.
+    `connect` replaces the connection over etcd's gateways, for tests. `local` backups are stored below `backups`; without
+    it the operator refuses them. `ambient` is the file of rules that allow namespaces to use the operator's own cloud
+    credentials; without it no namespace may. `python_image` runs in pods that receive a snapshot or mount a claim.
+    `etcdutl` verifies snapshots; the default is the one on the PATH. Raises `ConfigError` if `ambient` cannot be read.
     """
     operator = Operator("etcd-operator", namespaces=namespaces, crds=crds, endpoints=endpoints, uses=RIGHTS)
     ours = "app=etcd"
@@ -64,14 +95,18 @@ def etcd_operator(
     )
     own = AmbientCredentials(ambient)
     own.rules()
-    stores, trial, keyring = Stores(backups, python_image, own), Trial(etcdutl or tool()), Keyring()
-    reach = Reach(keyring, namespaces)
-    reconciler = Reconciler(connect or Connections(), keyring, Keeping(stores))
+    stores, trial, keyring = (
+        StoreOpener(backups, python_image, own),
+        SnapshotVerifier(etcdutl or find_etcdutl()),
+        CredentialCache(),
+    )
+    reach = EtcdConnector(keyring, namespaces)
+    reconciler = Reconciler(connect or GatewayConnector(), keyring, ApiBackupKeeper(stores))
     operator.controller(EtcdCluster, owns=owns, timeout=60)(reconciler.reconcile)
-    operator.background(reconciler.forget_gone)
-    times = BackupTimes(namespaces)
+    operator.background(reconciler.remove_deleted)
+    times = BackupMetrics(namespaces)
     operator.background(times.follow)
-    snapshots = BackupReconciler(stores, reach, trial, being_restored, times, max_bytes=max_snapshot_bytes)
+    snapshots = BackupReconciler(stores, reach, trial, snapshots_in_use, times, max_bytes=max_snapshot_bytes)
     restores = RestoreReconciler(stores, reach, trial, python_image, max_bytes=max_snapshot_bytes)
     slow: dict[str, Any] = {"watches": {pods: _nobody}, "timeout": _BACKUP_SECONDS, "concurrency": WORKERS}
     operator.controller(EtcdBackup, **slow)(snapshots.reconcile)
@@ -80,5 +115,5 @@ def etcd_operator(
 
 
 def _nobody(pod: Pod, lookup: object) -> tuple[Key, ...]:  # noqa: ARG001 - the form of a mapping
-    """Backups and restores make pods and wait for them: what becomes of these does not begin them anew."""
+    """Triggers no reconcile: backups and restores wait for the pods that they create."""
     return ()

@@ -1,8 +1,8 @@
-"""Runs in pods that the operator makes, and stands alone: its text is handed to whatever Python their image has.
+"""The program of the operator's helper containers. Its source is passed to the Python of their image, so it stands alone.
 
-`receive` waits, in the pod of a cluster's first member, for the snapshot that it is told the checksum of, and takes no
-other; `install` puts what was made of it in the place of the data, which it moves aside. Both do nothing where that was
-done before. `keep` takes and hands out the files of a claim, until its pod is deleted.
+`receive` waits, in the pod of a cluster's first member, for the snapshot with the expected checksum. `install` moves the
+old data aside and the restored data in place. Both do nothing if they have succeeded before. `keep` serves the files of a
+claim until its pod is deleted.
 """
 
 import errno
@@ -32,7 +32,7 @@ CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)
 
 
 class Server(ThreadingHTTPServer):
-    """Each connection has a thread of its own, its handshake too: who is slow holds up nobody, who is silent is let go."""
+    """Serves each connection, handshake included, in its own thread; a silent connection is closed."""
 
     daemon_threads = True
 
@@ -53,7 +53,7 @@ class Server(ThreadingHTTPServer):
 
 
 def _tls(folder: Path) -> ssl.SSLContext:
-    """Whoever has no certificate is not let in."""
+    """Returns a context that requires a client certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.crt", folder / "server.key")
     context.load_verify_locations(folder / "server-ca.crt")
@@ -62,7 +62,7 @@ def _tls(folder: Path) -> ssl.SSLContext:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers with a code and a word; what the file system refuses is such an answer too."""
+    """Responds with a status code and a word; file system errors become responses too."""
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
@@ -81,14 +81,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def save(self, path: Path) -> None:
-        """Writes the body to disk. What came of one that is cut off, or does not fit, is deleted again."""
+        """Writes the body to disk; deletes the file if the body is truncated or does not fit."""
         left = int(self.headers.get("Content-Length", "0"))
         try:
             with path.open("wb") as file:
                 while left > 0:
                     piece = self.rfile.read(min(PIECE, left))
                     if not piece:
-                        raise ConnectionError(errno.EPIPE, "the body is cut off")
+                        raise ConnectionError(errno.EPIPE, "the body is truncated")
                     left -= len(piece)
                     file.write(piece)
                 file.flush()
@@ -99,13 +99,13 @@ class Handler(BaseHTTPRequestHandler):
             raise
 
     def _drain(self, left: int) -> None:
-        """Whoever sends does not listen before the end."""
+        """Reads the rest of the body: the client reads no response before it has sent everything."""
         while left > 0 and (piece := self.rfile.read(min(PIECE, left))):
             left -= len(piece)
 
 
 def receive() -> None:
-    """Ends once the snapshot is there."""
+    """Receives the snapshot, and ends."""
     incoming = ROOT / "incoming"
     incoming.mkdir(exist_ok=True)
     shutil.rmtree(incoming / "data", ignore_errors=True)
@@ -137,7 +137,7 @@ def _digest(path: Path) -> str:
 
 
 def install() -> None:
-    """The data before stays beside it, under the name of the restore."""
+    """Installs the restored data; the old data stays beside it, named after the restore."""
     done, data = ROOT / f"restored-{os.environ['RESTORE_ID']}", ROOT / "data"
     before = ROOT / f"data.before-{os.environ['RESTORE_ID']}"
     if done.exists():
@@ -151,14 +151,14 @@ def install() -> None:
 
 
 def keep() -> None:
-    """Files are for the pod's own user and group: they hold all that a cluster knows."""
+    """Serves files; only the pod's user and group may read them, because they contain all data of a cluster."""
     os.umask(0o007)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # process 1 of a pod is not ended otherwise
-    Server(_Keeper).serve_forever()
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))  # the kernel ignores the default action for process 1
+    Server(_FileServer).serve_forever()
 
 
-class _Keeper(Handler):
-    """GET and PUT a file; GET the names that begin with `start`; POST to a file what is `from` another one; DELETE."""
+class _FileServer(Handler):
+    """GET, PUT and DELETE files; GET lists names with the prefix `start`; POST renames the file `from`."""
 
     def do_GET(self) -> None:
         with self.refusals():
@@ -175,8 +175,8 @@ class _Keeper(Handler):
             self.end_headers()
             try:
                 shutil.copyfileobj(file, self.wfile, PIECE)
-            except OSError as error:  # no other answer can follow: it ends too early, which is seen on the other side
-                raise RuntimeError(f"{path.name} was not handed out whole: {error}") from error
+            except OSError as error:  # no other response can follow: the client notices the truncated body
+                raise RuntimeError(f"{path.name} was sent only in part: {error}") from error
 
     def do_PUT(self) -> None:
         with self.refusals():
@@ -207,22 +207,22 @@ class _Keeper(Handler):
 
 
 def _inside(name: str) -> Path:
-    """Nothing outside is touched, whatever links somebody has put there."""
+    """Resolves a path below the root; refuses symbolic links that leave it."""
     path = (ROOT / name).resolve()
     if not path.is_relative_to(ROOT.resolve()):
-        raise PermissionError(errno.EACCES, "that is not inside")
+        raise PermissionError(errno.EACCES, "the path is outside of the root")
     return path
 
 
 def _names(start: str) -> list[str]:
-    """Folders that cannot be read are left out."""
+    """Lists files with that prefix; skips unreadable folders."""
     folder = _inside(start.rpartition("/")[0])
     files = [Path(place, name).relative_to(ROOT.resolve()) for place, _, found in os.walk(folder) for name in found]
     return sorted(str(each) for each in files if str(each).startswith(start))
 
 
 def _sync(folder: Path) -> None:
-    """A new name is on disk too, where the file system can do that."""
+    """Syncs a folder, if the file system supports it, so that a new name is durable."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)

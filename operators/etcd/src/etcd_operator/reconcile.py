@@ -1,4 +1,4 @@
-"""One round: look, decide, take one step, say what was seen."""
+"""One reconcile of an EtcdCluster: observe, plan, execute one step, report."""
 
 from __future__ import annotations
 
@@ -6,66 +6,61 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from etcd_operator.carrying import InTheWayError, carry_out
+from etcd_operator.backup_keeper import BackupKeeper
 from etcd_operator.etcd import Connect, Etcd
-from etcd_operator.keeper import Keeper
+from etcd_operator.execute import NameTakenError, apply_services, execute
 from etcd_operator.kinds import EtcdCluster, EtcdClusterStatus, IpFamily
-from etcd_operator.looking import look
 from etcd_operator.manifests import client_urls, family_of, labels_of
-from etcd_operator.manifests.wiring import AUTHORITIES
-from etcd_operator.metrics import RECOVERY, STEPS, MemberCounts
-from etcd_operator.nodes import Nodes
+from etcd_operator.manifests.listeners import AUTHORITIES
 from etcd_operator.observation import Observation
-from etcd_operator.planning import Plan, decide
-from etcd_operator.status import tell
-from etcd_operator.surroundings import surround
-from etcd_operator.trust import Keyring
+from etcd_operator.observe import NodeHealth, observe
+from etcd_operator.plan import ClusterPlan, decide
+from etcd_operator.report import RECOVERY, STEPS, MemberCounts, report_status
+from etcd_operator.tls import CredentialCache
 from navarch import Context, Result
 from navarch.client import Client
 from navarch.errors import Conflict, EtcdError, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, Service
 
-__all__ = ["Reconciler"]
-
 _AGAIN: Final = 0.05
-"""What a step has changed is looked at so soon."""
+"""The delay of the next observation after a step."""
 _AFTER_REFUSAL: Final = 0.5
 _AFTER_DENIAL: Final = 5.0
 _FRESH: Final = 10.0
-"""What was seen longer ago is not acted upon: the process may have been stopped, and another one gone on without it."""
+"""An older observation is discarded: the process may have been suspended while another replica took over."""
 _LONGEST_NOTE: Final = 1024
 _TIDY_SECONDS: Final = 60.0
 _SILENT: Final = frozenset({"Remember", "Settle"})
 
 
 class Reconciler:
-    """Brings clusters of etcd to what is asked for, one step at a time."""
+    """Reconciles EtcdClusters, one step at a time."""
 
-    def __init__(self, connect: Connect, keyring: Keyring, keeper: Keeper) -> None:
+    def __init__(self, connect: Connect, keyring: CredentialCache, keeper: BackupKeeper) -> None:
         self._connect = connect
         self._keyring = keyring
         self._keeper = keeper
-        self._nodes = Nodes()
+        self._nodes = NodeHealth()
         self._counts = MemberCounts()
 
     async def reconcile(self, cluster: EtcdCluster, ctx: Context) -> Result | None:
-        """One step, or none; comes again until nothing is left to do."""
+        """Executes at most one step; requeues until the cluster matches its spec."""
         pods, claims = ctx.owned(Pod), ctx.owned(PersistentVolumeClaim)
-        keys = await self._keyring.kept_up(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
+        keys = await self._keyring.renew(cluster, ctx, {pod.annotations.get(AUTHORITIES, "") for pod in pods})
         cluster.status.authorities = keys.authorities or cluster.status.authorities
         async with self._connect(cluster, client_urls(pods), keys) as etcd:
             node_lost = partial(self._nodes.lost, ctx)
-            seen = await look(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
-            kept, others = await self._keeper.seen(cluster, ctx), await _of_others(cluster, ctx)
+            seen = await observe(cluster, pods, claims, etcd, node_lost=node_lost, now=ctx.now())
+            kept, others = await self._keeper.seen(cluster, ctx), await _foreign_objects(cluster, ctx)
             seen = replace(seen, kept=kept, others=others, faults=keys.faults)
-            if not seen.voices:
-                self._keyring.doubt(cluster, ctx.now())
+            if not seen.reports:
+                self._keyring.invalidate(cluster, ctx.now())
             looked, plan = ctx.now(), decide(cluster, seen)
             before = cluster.copy().status
-            tell(cluster, seen, plan)
-            self._counts.tell(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
+            report_status(cluster, seen, plan)
+            self._counts.record(cluster.namespace, cluster.name, _counted(cluster, seen), ctx.now())
             _announce(ctx, plan, before, cluster.status)
-            refusals = [] if cluster.spec.paused else await surround(cluster, ctx, len(seen.voters))
+            refusals = [] if cluster.spec.paused else await apply_services(cluster, ctx, len(seen.voters))
             cluster.status.ip_family = await _family(cluster, ctx, pods)
             if cluster.spec.paused:
                 return Result(after=plan.after)
@@ -74,48 +69,48 @@ class Reconciler:
                 return Result(after=_refused(plan, cluster, ctx, "; ".join(refusals)))
             if abs((ctx.now() - looked).total_seconds()) > _FRESH:
                 return Result(after=_AGAIN)
-            after = await self._stepped(plan, cluster, ctx, etcd)
+            after = await self._execute_step(plan, cluster, ctx, etcd)
             return Result(
                 after=_refused(plan, cluster, ctx, "; ".join(refusals)) if refusals and not plan.step else after
             )
 
     async def _kept(self, cluster: EtcdCluster, ctx: Context) -> list[str]:
-        """What the API server has against the backups that are asked for: members are seen to all the same."""
+        """Applies the scheduled backups; returns the API server's refusal, which does not stop the members' reconcile."""
         try:
             await self._keeper.keep(cluster, ctx)
         except (Invalid, Forbidden) as error:
-            return [f"spec.backup cannot be brought about: {error}"]
+            return [f"the API server refused spec.backup: {error}"]
         return []
 
-    async def _stepped(self, plan: Plan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
-        """How long until the next look."""
+    async def _execute_step(self, plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, etcd: Etcd) -> float:
+        """Executes the plan's step; returns the delay until the next reconcile."""
         if plan.step is None:
             return plan.after
         try:
-            await carry_out(plan.step, cluster, ctx, etcd, self._keeper)
+            await execute(plan.step, cluster, ctx, etcd, self._keeper)
         except EtcdError as error:
-            cluster.status.next_step = f"{plan.words}; etcd does not let it happen yet: {error}"
+            cluster.status.next_step = f"{plan.message}; etcd refused for now: {error}"
             return _AFTER_REFUSAL
         except Conflict:
             return _AGAIN
         except NotFound:
             return _AFTER_REFUSAL
         except (Invalid, Forbidden) as error:
-            return _refused(plan, cluster, ctx, f"Kubernetes does not let it happen: {error}")
-        except InTheWayError as error:
+            return _refused(plan, cluster, ctx, f"the API server refused: {error}")
+        except NameTakenError as error:
             return _refused(plan, cluster, ctx, str(error))
-        _tell_of(plan, ctx)
+        _record_step(plan, ctx)
         return plan.after or _AGAIN
 
-    async def forget_gone(self, client: Client) -> None:
-        """Keeps numbers of clusters only while they are there; until it is cancelled."""
+    async def remove_deleted(self, client: Client) -> None:
+        """Removes the metrics of deleted clusters, until it is cancelled."""
         while True:
             await client.clock.sleep(_TIDY_SECONDS)
-            self._counts.forget_gone(client.clock.now())
+            self._counts.remove_deleted(client.clock.now())
 
 
 async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFamily:
-    """Once the cluster has formed it stays: all members would be restarted for it."""
+    """Returns the IP family; it is fixed once the cluster has formed, because a change restarts all members."""
     if cluster.status.cluster_id:
         return cluster.status.ip_family
     service = await ctx.get(Service, f"{cluster.name}-client")
@@ -123,20 +118,20 @@ async def _family(cluster: EtcdCluster, ctx: Context, pods: list[Pod]) -> IpFami
     return family_of([*(pod.status.pod_ip or "" for pod in pods), given or ""]) or cluster.status.ip_family
 
 
-async def _of_others(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
-    """What has this cluster's labels, but another owner or none: an earlier cluster of its name may have left it."""
+async def _foreign_objects(cluster: EtcdCluster, ctx: Context) -> frozenset[str]:
+    """Returns pods and claims with this cluster's labels that it does not own: an earlier cluster of its name may have left them."""
     own = {each.metadata.uid for kind in (Pod, PersistentVolumeClaim) for each in ctx.owned(kind)}
     labels = labels_of(cluster)
     pods, claims = await ctx.list(Pod, labels=labels), await ctx.list(PersistentVolumeClaim, labels=labels)
     return frozenset(each.name for each in (*pods, *claims) if each.metadata.uid not in own)
 
 
-def _refused(plan: Plan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
-    """Said once, and tried again in a while: whoever has to do something about it will not do it at once."""
-    words = f"{plan.words}; {why}"
-    if cluster.status.next_step != words:
-        ctx.event("StepRefused", words[:_LONGEST_NOTE], type="Warning")
-    cluster.status.next_step = words
+def _refused(plan: ClusterPlan, cluster: EtcdCluster, ctx: Context, why: str) -> float:
+    """Reports the refusal once, as an event and in the status; returns the delay until the next attempt."""
+    message = f"{plan.message}; {why}"
+    if cluster.status.next_step != message:
+        ctx.event("StepRefused", message[:_LONGEST_NOTE], type="Warning")
+    cluster.status.next_step = message
     return _AFTER_DENIAL
 
 
@@ -145,22 +140,22 @@ def _counted(cluster: EtcdCluster, seen: Observation) -> dict[str, int]:
     return {"ready": ready, "learning": learning, "unready": cluster.status.size - ready - learning}
 
 
-def _announce(ctx: Context, plan: Plan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
-    """What somebody has to do something about, once; and how long it took until nothing was wrong."""
-    if plan.stuck and before.next_step != plan.words:
-        ctx.event(plan.reason, plan.words[:_LONGEST_NOTE], type="Warning")
+def _announce(ctx: Context, plan: ClusterPlan, before: EtcdClusterStatus, now: EtcdClusterStatus) -> None:
+    """Records a warning event once per plan that needs a person, and the duration of a degradation that is over."""
+    if plan.stuck and before.next_step != plan.message:
+        ctx.event(plan.reason, plan.message[:_LONGEST_NOTE], type="Warning")
     was = before.condition("Degraded")
     if was is not None and was.status == "True" and not now.is_true("Degraded"):
         RECOVERY.observe((ctx.now() - was.last_transition_time).total_seconds())
 
 
-def _tell_of(plan: Plan, ctx: Context) -> None:
-    """A step that was taken is counted, and those that somebody may care about are an event."""
+def _record_step(plan: ClusterPlan, ctx: Context) -> None:
+    """Counts an executed step, and records an event and a log line for it."""
     STEPS.labels(type(plan.step).__name__).inc()
     if type(plan.step).__name__ not in _SILENT:
         ctx.event(
             type(plan.step).__name__,
-            plan.words[:_LONGEST_NOTE],
+            plan.message[:_LONGEST_NOTE],
             type="Warning" if plan.reason == "Recovering" else "Normal",
         )
-        ctx.log.info(plan.words, step=type(plan.step).__name__)
+        ctx.log.info(plan.message, step=type(plan.step).__name__)

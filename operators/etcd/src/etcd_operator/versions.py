@@ -1,4 +1,4 @@
-"""Versions of etcd: what they can do, and which may follow which."""
+"""Versions of etcd: their features, and the allowed upgrades."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from typing import Final, NamedTuple
 
 from navarch.errors import InvalidValueError
 
-__all__ = ["Version", "why_not"]
-
 _FORM: Final = re.compile(r"v?([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})(?:[-.+].{0,64})?")
 
 
-class Version(NamedTuple):
-    """A version in its parts; what follows the patch does not count.
+class EtcdVersion(NamedTuple):
+    """A version of etcd; a suffix after the patch is ignored.
 
-    >>> Version.of("v3.5.21-0") < Version.of("3.6.0")
+    >>> EtcdVersion.of("v3.5.21-0") < EtcdVersion.of("3.6.0")
     True
     """
 
@@ -24,8 +22,8 @@ class Version(NamedTuple):
     patch: int
 
     @classmethod
-    def of(cls, text: str) -> Version:
-        """Raises `InvalidValueError` for a text that is none."""
+    def of(cls, text: str) -> EtcdVersion:
+        """Parses a version; raises `InvalidValueError`."""
         found = _FORM.fullmatch(text.strip())
         if found is None:
             raise InvalidValueError(f"expected a version such as 3.5.21, got {text[:64]!r}")
@@ -36,50 +34,50 @@ class Version(NamedTuple):
 
     @property
     def has_learners(self) -> bool:
-        """Whether members can learn before they vote."""
+        """True if members can join as learners."""
         return self >= (3, 4, 0)
 
     @property
     def moves_leaders(self) -> bool:
-        """Whether leadership can be handed over; without it, the others elect somebody when the leader goes."""
+        """True if leadership can be transferred; without it the others elect a leader after the old one stops."""
         return self >= (3, 3, 0)
 
     @property
     def has_metrics_port(self) -> bool:
-        """Whether health and metrics can be asked for at a port of their own."""
+        """True if health and metrics have a port of their own."""
         return self >= (3, 3, 0)
 
     @property
     def hashes_keys(self) -> bool:
-        """Whether a member tells the hash of its keys at a revision, which can be compared."""
+        """True if a member reports a comparable hash of its keys at a revision."""
         return self >= (3, 3, 0)
 
     @property
     def confirms_members(self) -> bool:
-        """Whether a quorum is asked who the members are; older ones answer from what they know."""
+        """True if the member list can be read linearizably."""
         return self >= (3, 5, 0)
 
     @property
     def raises_revisions(self) -> bool:
-        """Whether its tool can raise the revision of what it restores, so that it never goes back for those who watch."""
+        """True if etcdutl can raise the revision on restore, so that revisions never go back for watchers."""
         return self >= (3, 5, 10)
 
     @property
     def may_diverge(self) -> bool:
-        """Whether a crash under load can leave a member with other data than the rest (etcd 3.5.0 to 3.5.2)."""
+        """True if a crash under load can corrupt a member silently (etcd 3.5.0 to 3.5.2)."""
         return (3, 5, 0) <= self <= (3, 5, 2)
 
 
-_BEFORE_3_6: Final = Version(3, 5, 20)
-"""Older ones can hold members in their store that 3.6 does not take."""
+_BEFORE_3_6: Final = EtcdVersion(3, 5, 20)
+"""Older versions can have a member store that 3.6 refuses."""
 
 
-def why_not(old: Version, new: Version) -> str:
-    """Why a cluster of the old version cannot become one of the new; empty if it can.
+def upgrade_refusal(old: EtcdVersion, new: EtcdVersion) -> str:
+    """Returns why a cluster cannot be upgraded from the old to the new version; empty if it can.
 
-    >>> why_not(Version(3, 5, 1), Version(3, 5, 21))
+    >>> upgrade_refusal(EtcdVersion(3, 5, 1), EtcdVersion(3, 5, 21))
     ''
-    >>> why_not(Version(3, 4, 30), Version(3, 6, 0))
+    >>> upgrade_refusal(EtcdVersion(3, 4, 30), EtcdVersion(3, 6, 0))
     '3.4.30 cannot become 3.6.0 at once: go to 3.5 first'
     """
     if new.major != old.major:

@@ -18,15 +18,15 @@ from navarch._base.tasks import uninterrupted
 from navarch.cluster.embedded.bootstrap import SERVICES
 from navarch.cluster.embedded.certificates import Authority
 from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.shim.program.root import Root
 from navarch.cluster.storage import Storage
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.embedded.machinery import Machinery
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 __all__ = ["Beside"]
@@ -60,13 +60,13 @@ class Beside:
     def __init__(self, cluster: _Cluster, equipment: Equipment) -> None:
         self._cluster = cluster
         self._equipment = equipment
-        self._block: Block | None = None
+        self._block: LoopbackBlock | None = None
         self._temporary: Path | None = None
         self._machinery: Machinery | None = None
         self._task: SupervisedTask | None = None
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The nodes by name."""
         return self._machinery.nodes if self._machinery is not None else {}
 
@@ -83,12 +83,12 @@ class Beside:
         self._block = self._new_block() if stored is None else _taken(_own_address(stored.value))
         return str(self._block.services)
 
-    def _new_block(self) -> Block:
+    def _new_block(self) -> LoopbackBlock:
         """A cluster with a folder has one by that, so that another one does not have it while this one is down."""
         if self._equipment.folder is None:
-            return Block.take(_FIRST_OF_PASSING)
+            return LoopbackBlock.take(_FIRST_OF_PASSING)
         own = zlib.crc32(bytes(self._equipment.folder.absolute()))
-        return Block.take(_FIRST_OF_LASTING + own % (_FIRST_OF_PASSING - _FIRST_OF_LASTING))
+        return LoopbackBlock.take(_FIRST_OF_LASTING + own % (_FIRST_OF_PASSING - _FIRST_OF_LASTING))
 
     def start(self) -> None:
         """Begins to work, in the background."""
@@ -130,7 +130,7 @@ def _own_address(service: bytes) -> str:
     return str(msgspec.json.decode(service)["spec"]["clusterIP"])
 
 
-def _taken(address: str) -> Block:
+def _taken(address: str) -> LoopbackBlock:
     """The block in which the services of a stored cluster have their addresses; this one is of its first service."""
     if address.startswith(_OUTSIDE):
         raise ConfigError(
@@ -138,7 +138,7 @@ def _taken(address: str) -> Block:
             f"machine; make a new one with nodes"
         )
     number = int(address.split(".")[1])
-    block = Block.take(number)
+    block = LoopbackBlock.take(number)
     if block.number != number:
         block.close()
         raise ConfigError(f"the addresses 127.{number}.x.y of this cluster are taken by another one; stop that first")

@@ -34,7 +34,7 @@ from navarch.cluster.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
     from navarch.client import Client
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
 __all__ = ["ADMIN", "EmbeddedCluster"]
@@ -107,7 +107,7 @@ class EmbeddedCluster:
         return self._equipment is not None
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The nodes that came with the equipment, by name."""
         return self._beside.nodes if self._beside is not None else {}
 

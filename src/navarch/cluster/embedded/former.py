@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Final
 
 from navarch.client import Client
-from navarch.cluster.nodes.registration import RUNTIME
+from navarch.cluster.nodes.node_status import RUNTIME
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Node
 

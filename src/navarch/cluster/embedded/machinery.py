@@ -21,13 +21,13 @@ from navarch.cluster.embedded.former import node_name, remove_former_nodes
 from navarch.cluster.embedded.signing import signed_request
 from navarch.cluster.embedded.switches import Switch, Switches
 from navarch.cluster.nodes.images import Images, ImagesWatch
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.network import Network
-from navarch.cluster.nodes.node import Node, NodeOptions
-from navarch.cluster.nodes.registration import Profile
+from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.network import ClusterNetwork
+from navarch.cluster.nodes.node_status import Profile
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.runtime import ShimRuntime
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
-from navarch.cluster.nodes.warden.program.root import Root
-from navarch.cluster.nodes.warden.warden import Warden
 
 __all__ = ["Machinery"]
 
@@ -50,7 +50,7 @@ class Machinery:
         self,
         client_as: ClientAs,
         equipment: Equipment,
-        block: Block | None,
+        block: LoopbackBlock | None,
         folder: Path,
         authority: Pair,
         *,
@@ -70,7 +70,7 @@ class Machinery:
         """The simulated nodes, if there are any."""
 
     @property
-    def nodes(self) -> Mapping[str, Node]:
+    def nodes(self) -> Mapping[str, Kubelet]:
         """The nodes by name, running or not."""
         return {switch.node.name: switch.node for switch in self._switches}
 
@@ -126,29 +126,29 @@ class Machinery:
         except (OSError, ValueError) as error:
             _log.warning("the folder %s of a volume is left: %s", path, error)
 
-    def _new_network(self, block: Block) -> Network:
+    def _new_network(self, block: LoopbackBlock) -> ClusterNetwork:
         client = self._client_as("system:kube-proxy", "system:masters")
-        return Network(client, block, client.clock, client.rng)
+        return ClusterNetwork(client, block, client.clock, client.rng)
 
     def _new_simulated(self) -> SimulatedNodes:
         client = self._client_as("system:node:simulated", "system:nodes", "system:masters")
         return SimulatedNodes(client, self._equipment.simulated)
 
-    def _new_switches(self, network: Network) -> Iterator[Switch]:
+    def _new_switches(self, network: ClusterNetwork) -> Iterator[Switch]:
         for number in range(1, self._equipment.nodes + 1):
             name = node_name(number)
             client = self._client_as(f"system:node:{name}", "system:nodes", "system:masters")
             yield Switch(self._new_node(client, name, network))
 
-    def _new_node(self, client: Client, name: str, network: Network) -> Node:
+    def _new_node(self, client: Client, name: str, network: ClusterNetwork) -> Kubelet:
         folder = self._folder / "nodes" / name
-        return Node(
+        return Kubelet(
             client,
             name,
-            Warden(folder / "warden", hidden=(self._folder, *self._equipment.hidden)),
+            ShimRuntime(folder / "shim", hidden=(self._folder, *self._equipment.hidden)),
             network,
             folder,
             images=self._images,
-            options=NodeOptions(profile=Profile(name=name, address=network.block.address())),
+            options=KubeletOptions(profile=Profile(name=name, address=network.block.address())),
             supervisor=self._supervisor,
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from navarch.cluster.server.pipeline.streams.node_access import ClusterNode
 
 if TYPE_CHECKING:
-    from navarch.cluster.nodes.node import Node
+    from navarch.cluster.nodes.kubelet import Kubelet
 
 __all__ = ["ReachableNodes"]
 
@@ -16,7 +16,7 @@ __all__ = ["ReachableNodes"]
 class ReachableNodes:
     """Those of `nodes`, by name, that would answer now; see `Nodes`."""
 
-    def __init__(self, nodes: Callable[[], Mapping[str, Node]]) -> None:
+    def __init__(self, nodes: Callable[[], Mapping[str, Kubelet]]) -> None:
         self._nodes = nodes
 
     def find(self, name: str) -> ClusterNode | None:

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from navarch.cluster.embedded.state import ClusterFolder, Running, Store
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
 from navarch.errors import ConfigError
 
 __all__ = ["remove", "start"]

@@ -9,9 +9,9 @@ from navarch._base.tasks import unless
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
 from navarch.cluster.embedded.power import POWER, POWER_OFF
-from navarch.cluster.nodes.node import Node
+from navarch.cluster.nodes.kubelet import Kubelet
 from navarch.errors import ContainerError
-from navarch.k8s.core.v1 import Node as NodeObject
+from navarch.k8s.core.v1 import Node
 
 __all__ = ["Switch", "Switches"]
 
@@ -19,7 +19,7 @@ __all__ = ["Switch", "Switches"]
 class Switch:
     """A node that runs while it is on; at first it is off."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Kubelet) -> None:
         self.node = node
         self._on, self._off = asyncio.Event(), asyncio.Event()
         self._off.set()
@@ -47,7 +47,7 @@ class Switches:
     def __init__(self, client: Client, switches: Sequence[Switch]) -> None:
         self._switches = {switch.node.name: switch for switch in switches}
         self._cache = Cache(client, client.clock, client.rng)
-        self._objects = self._cache.collection(Cached(NodeObject, metadata_only=True))
+        self._objects = self._cache.collection(Cached(Node, metadata_only=True))
 
     async def run(self) -> None:
         """Follows the annotations until it is cancelled."""

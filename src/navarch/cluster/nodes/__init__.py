@@ -1,1 +1,1 @@
-"""Nodes: what runs the pods that are bound to them, and says how they are."""
+"""Nodes: kubelets that run the pods bound to them as processes, and simulated nodes whose pods are data."""

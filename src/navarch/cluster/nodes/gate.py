@@ -1,4 +1,4 @@
-"""A transport that can be shut: how a node is cut off from its cluster, or frozen."""
+"""`Gate`: a transport that can be shut, to cut a node off from its cluster or to freeze it."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from navarch.client import Request, Response, Transport, WebSocket
 from navarch.client.transport import WrappedTransport
 from navarch.errors import ConnectError, ConnectionLostError
 
-__all__ = ["Gate", "GateState"]
-
 GateState = Literal["open", "cut", "frozen"]
 
 
 class Gate:
-    """Lets requests through while it is open. Cut, none arrives and every stream breaks off; frozen, all stand still."""
+    """Passes requests while it is open. While it is cut, requests and streams fail; while it is frozen, they stand
+    still.
+    """
 
     def __init__(self) -> None:
         self.state: GateState = "open"
         self._moved = asyncio.Event()
 
     def set(self, state: GateState) -> None:
-        """Open, cut or frozen, from now on."""
+        """Sets the state to open, cut or frozen."""
         self.state = state
         self._moved.set()
         self._moved = asyncio.Event()
 
     async def pass_through(self) -> None:
-        """Returns when something may pass; raises `ConnectError` if it is cut."""
+        """Returns when the gate is open; raises `ConnectError` if it is cut."""
         while self.state == "frozen":
             await self._moved.wait()
         if self.state == "cut":
-            raise ConnectError("expected an answer, got none: the node is cut off")
+            raise ConnectError("expected an answer, got none: the node is cut off from the API server")
 
     async def until_shut(self) -> None:
-        """Returns when it is no longer open."""
+        """Returns when the gate is no longer open."""
         while self.state == "open":
             await self._moved.wait()
 
     def around(self, transport: Transport) -> Transport:
-        """The transport behind this gate."""
+        """Returns the transport behind this gate."""
         return _Gated(transport, self)
 
 
@@ -82,7 +82,9 @@ class _GatedResponse:
             except StopAsyncIteration:
                 return
             if piece is None:
-                raise ConnectionLostError("expected more of the answer, got none: the node is cut off")
+                raise ConnectionLostError(
+                    "expected more of the answer, got none: the node is cut off from the API server"
+                )
             yield piece
 
     async def _gate_open(self) -> None:

@@ -1,4 +1,4 @@
-"""Images: names that stand for programs of this machine."""
+"""`Images`: maps image names to programs of this machine."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ import msgspec
 from navarch._base.clock import Clock
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
 
-__all__ = ["Image", "Images", "ImagesWatch", "Reference"]
-
 _log = logging.getLogger("navarch.nodes")
 
 _VARIABLE: Final = "NAVARCH_IMAGES"
@@ -28,25 +26,25 @@ _SHELLS: Final = ("busybox", "alpine", "debian", "ubuntu")
 _MOST_BYTES: Final = 2**20
 _LOOK_SECONDS: Final = 2.0
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
-_REMEDY: Final = "mend the file, or remove it to have no images of your own"
+_REMEDY: Final = "fix the file, or remove it to have no added images"
 _PAUSE: Final = ("/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done")
 
 
-class Reference(NamedTuple):
-    """An image as a container names it, in its parts.
+class ImageReference(NamedTuple):
+    """The reference of an image in a container, split into repository and tag.
 
-    >>> Reference.of("quay.io/coreos/etcd:v3.5.1")
-    Reference(repository='quay.io/coreos/etcd', tag='v3.5.1')
-    >>> Reference.of("localhost:5000/app")
-    Reference(repository='localhost:5000/app', tag='')
+    >>> ImageReference.of("quay.io/coreos/etcd:v3.5.1")
+    ImageReference(repository='quay.io/coreos/etcd', tag='v3.5.1')
+    >>> ImageReference.of("localhost:5000/app")
+    ImageReference(repository='localhost:5000/app', tag='')
     """
 
     repository: str
     tag: str
 
     @classmethod
-    def of(cls, text: str) -> Reference:
-        """The parts of the text; a digest is left out: programs of this machine have none."""
+    def of(cls, text: str) -> ImageReference:
+        """Splits the text; drops a digest, which programs of this machine do not have."""
         name, _, _ = text.partition("@")
         head, colon, tag = name.rpartition(":")
         if not colon or "/" in tag:
@@ -55,12 +53,12 @@ class Reference(NamedTuple):
 
 
 class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A name and the program behind it.
+    """An image name and its program.
 
-    `name` is a repository (`example.com/team/app`) or only its last part, which then stands for all that end so. With a
-    `version` only tags of that version mean it; `v3.5` and `3.5.1-0` mean 3.5.1 too. `argv` is run with the container's
-    `args` behind it, or with `args` where it has none; `always` come in any case, first, and may have `$(POD_IP)`,
-    `$(POD_NAME)` and `$(POD_NAMESPACE)` in them.
+    `name` is a repository (`example.com/team/app`) or its last part, which then matches every repository that ends with
+    it. An image with a `version` matches only tags of that version; `v3.5` and `3.5.1-0` match 3.5.1 too. The node runs
+    `argv`, then `always`, then the container's `args` or, if it has none, `args`. `always` may contain `$(POD_IP)`,
+    `$(POD_NAME)` and `$(POD_NAMESPACE)`.
     """
 
     name: str
@@ -72,25 +70,25 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __post_init__(self) -> None:
         if not self.name or not self.argv or not self.argv[0]:
-            raise InvalidValueError("expected an image with a name and a program, got one without")
+            raise InvalidValueError("expected an image with a name and a program, got one without them")
         texts = (self.name, self.version, *self.argv, *self.args, *self.always, *self.env, *self.env.values())
         if any("\0" in text for text in texts) or any(not name or "=" in name for name in self.env):
             raise InvalidValueError(
-                f"expected arguments and variables that a program can be given, got others for {self.name!r}"
+                f"expected arguments and variables without NUL, and names of variables without '=', got others for {self.name!r}"
             )
 
     @property
     def identity(self) -> str:
-        """The name with the version, as `navarch cluster image` lists it."""
+        """Returns the name with the version, as `navarch cluster image` lists it."""
         return f"{self.name}:{self.version}" if self.version else self.name
 
     @property
     def folder(self) -> str:
-        """Where its program is, and others that came with it."""
+        """Returns the folder of its program and of the programs beside it."""
         return os.path.dirname(self.argv[0])  # noqa: PTH120 - an empty one stays empty
 
-    def fits(self, reference: Reference) -> bool:
-        """Whether that is how a container would name it."""
+    def fits(self, reference: ImageReference) -> bool:
+        """Returns whether the reference means this image."""
         named = reference.repository == self.name or reference.repository.endswith(f"/{self.name}")
         return named and _is_version(self.version, reference.tag)
 
@@ -103,10 +101,10 @@ def _is_version(version: str, tag: str) -> bool:
 
 
 class Images:
-    """The images that a cluster knows: those found on this machine, and those that were added.
+    """The images of a cluster: the programs found on this machine, and the added images.
 
-    Added ones come first, the newest of them before all. With a `path` they are kept in that file, and found there if
-    another process adds some. While the file cannot be read, what it held before stays in force, and `fault` says why.
+    Added images come first, the newest of them before all. With a `path` they are stored in that file, which other
+    processes may change. While the file cannot be read, the last images stay in force, and `fault` has the reason.
     """
 
     def __init__(self, added: tuple[Image, ...] = (), *, path: Path | None = None) -> None:
@@ -118,18 +116,18 @@ class Images:
 
     @classmethod
     def load(cls, path: Path) -> Images:
-        """Those that were added before; an absent file has none. Raises `ConfigError` for a file of something else."""
+        """Returns the images stored in the file; an absent file has none. Raises `ConfigError` for an invalid file."""
         images = cls(path=path)
         images._read_again()
         return images
 
     def refresh(self) -> None:
-        """Reads the file again if somebody else has written it; one that is bad is told of once, and changes nothing."""
+        """Reads the file again if it changed; an invalid file is logged once and changes nothing."""
         try:
             self._read_again()
         except ConfigError as error:
             if self.fault != str(error):
-                _log.error("%s; until then the images are as they were before", error)
+                _log.error("%s; the last images stay in force until then", error)
             self.fault = str(error)
 
     def _read_again(self) -> None:
@@ -140,7 +138,7 @@ class Images:
             return
         self._added = list(_read(self._path)) if version is not None else []
         if self.fault is not None:
-            _log.info("%s can be read again", self._path)
+            _log.info("the file of images %s is valid again", self._path)
         self._version, self.fault = version, None
 
     def __iter__(self) -> Iterator[Image]:
@@ -149,20 +147,22 @@ class Images:
 
     @property
     def installed(self) -> tuple[Image, ...]:
-        """What this machine has; looked for once. Raises `ConfigError` if the file that the environment names is bad."""
+        """Returns the programs found on this machine, searched once. Raises `ConfigError` if the file that the
+        environment names is invalid.
+        """
         if self._installed is None:
             named = os.environ.get(_VARIABLE)
             self._installed = (*(_read(Path(named)) if named else ()), *_installed())
         return self._installed
 
     def add(self, image: Image) -> None:
-        """Adds it in the place of one of the same name and version. Raises `ConfigError` rather than to replace a bad file."""
+        """Adds the image, and replaces one of the same name and version. Raises `ConfigError` if the file is invalid."""
         self._read_again()
         self._added = [*(known for known in self._added if known.identity != image.identity), image]
         self._save()
 
     def remove(self, identity: str) -> None:
-        """Forgets one that was added; raises `InvalidValueError` if there is none of that name."""
+        """Removes an added image; raises `InvalidValueError` if there is none of that name."""
         self._read_again()
         left = [known for known in self._added if identity not in {known.identity, known.name}]
         if len(left) == len(self._added):
@@ -172,8 +172,8 @@ class Images:
         self._save()
 
     def find(self, name: str) -> Image:
-        """The image that a container means; raises `ContainerError` with those that are known."""
-        reference = Reference.of(name)
+        """Returns the image for a container's reference; raises `ContainerError` with the known images."""
+        reference = ImageReference.of(name)
         found = next((image for image in self if image.fits(reference)), None)
         if found is None:
             known = ", ".join(sorted({image.identity for image in self}))
@@ -192,19 +192,19 @@ class Images:
             fresh.write_bytes(msgspec.json.format(msgspec.json.encode(self._added)))
             fresh.replace(self._path)
         except OSError as error:
-            raise ConfigError(f"{self._path} could not be written: {error}") from error
+            raise ConfigError(f"cannot write {self._path}: {error}") from error
         self._version = _version_of(self._path)
 
 
 class ImagesWatch:
-    """Looks at the file of images, so that what is wrong with it is known before a container needs it."""
+    """Reads the file of images again and again, so that a fault is known before a container needs it."""
 
     def __init__(self, images: Images, clock: Clock) -> None:
         self._images = images
         self._clock = clock
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             self._images.refresh()
             await self._clock.sleep(_LOOK_SECONDS)
@@ -214,7 +214,7 @@ _Version = tuple[int, int, int]
 
 
 def _version_of(path: Path) -> _Version | None:
-    """What differs when somebody has written the file; None if there is none. Raises `ConfigError`."""
+    """Returns a stamp of the file that differs after each write; None if there is no file. Raises `ConfigError`."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -225,7 +225,7 @@ def _version_of(path: Path) -> _Version | None:
 
 
 def _read(path: Path) -> tuple[Image, ...]:
-    """Raises `ConfigError` for anything that is no list of images."""
+    """Returns the images in the file; raises `ConfigError` if it is no list of images."""
     content = b""
     try:
         content = _content(path)
@@ -237,19 +237,19 @@ def _read(path: Path) -> tuple[Image, ...]:
 
 
 def _content(path: Path) -> bytes:
-    """Does not wait for anybody, as reading a pipe would."""
+    """Returns the content of a regular file; does not block on a pipe."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(file, "rb") as opened:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError("it is no file")
+            raise OSError("it is no regular file")
         if found.st_size > _MOST_BYTES:
             raise OSError(f"it has {found.st_size} bytes, more than {_MOST_BYTES}")
         return opened.read(_MOST_BYTES)
 
 
 def _line(content: bytes, error: str) -> str:
-    """Where in the file the decoder was, if it says so; what was cut off ends there."""
+    """Returns the line at which the decoder failed, if its error has a position."""
     found = _AT_BYTE.search(error)
     end = int(found[1]) if found else len(content) if "truncated" in error else None
     return f", line {content.count(10, 0, end) + 1}" if content and end is not None else ""
@@ -279,7 +279,7 @@ def _etcd() -> Iterator[Image]:
 
 
 def _etcd_version(program: str) -> str:
-    """What the program says of itself: `etcd Version: 3.5.1` in its first line."""
+    """Returns the version that the program prints: `etcd Version: 3.5.1` in its first line."""
     try:
         said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - found on the PATH
     except (OSError, subprocess.TimeoutExpired):
@@ -294,10 +294,10 @@ def _memcached() -> Image:
     if program:
         root = ("-u", "root") if os.geteuid() == 0 else ()
         return Image(name="memcached", argv=(program,), always=(*always, *root))
-    own = str(Path(__file__).parent / "programs" / "memcached.py")
+    own = str(Path(__file__).parent.parent / "images" / "memcached.py")
     return Image(name="memcached", argv=(sys.executable, "-I", "-S", own), always=always)
 
 
 def values_of(address: str, name: str, namespace: str) -> Mapping[str, str]:
-    """What `always` may refer to."""
+    """Returns the values of the references in `always`."""
     return {"POD_IP": address, "POD_NAME": name, "POD_NAMESPACE": namespace}

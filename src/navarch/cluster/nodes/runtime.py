@@ -1,31 +1,76 @@
-"""What a node asks of whatever runs its containers: to start, signal and enter them."""
+"""The container runtime interface of nodes: `Runtime` starts, signals and enters containers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 import msgspec
 
+from navarch._base.tasks import unless
 from navarch.cluster.streams import Process, ProcessOptions
 
-__all__ = ["Account", "Exit", "Launch", "Mount", "Runtime", "Started"]
+
+class AttachedProcess:
+    """A `Process` of a container whose stdin stays open for others: a client that closes its stdin detaches."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._left = asyncio.Event()
+
+    def stdout(self) -> AsyncIterator[bytes]:
+        """See `Process`."""
+        return self._until_left(self._process.stdout())
+
+    def stderr(self) -> AsyncIterator[bytes]:
+        """See `Process`."""
+        return self._until_left(self._process.stderr())
+
+    async def _until_left(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        while (piece := await unless(self._left.wait(), _following(pieces))) is not None:
+            yield piece
+
+    async def write(self, data: bytes) -> None:
+        """See `Process`."""
+        await self._process.write(data)
+
+    async def close_stdin(self) -> None:
+        """Detaches the client."""
+        self._left.set()
+
+    async def resize(self, width: int, height: int) -> None:
+        """See `Process`."""
+        await self._process.resize(width, height)
+
+    async def wait(self) -> int:
+        """Returns the exit code of the container; 0 after the client has detached."""
+        code = await unless(self._left.wait(), self._process.wait())
+        return 0 if code is None else code
+
+    async def close(self) -> None:
+        """See `Process`."""
+        await self._process.close()
+
+
+async def _following(pieces: AsyncIterator[bytes]) -> bytes | None:
+    return await anext(pieces, None)
 
 
 class Exit(NamedTuple):
-    """How a program ended. One that was killed by a signal has the code 128 + its number, as a shell would say."""
+    """The exit of a program. The code is 128 + the signal's number if a signal killed it, as in a shell."""
 
     code: int
     signal: int = 0
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """A file or folder of this machine at a place of the container's own tree.
+    """A file or folder of this machine, mounted at a path in the container.
 
-    `sub_path` is the part of the source that is mounted. It is resolved when the container starts, by whoever mounts it,
-    and never leaves the source, whatever links are in it.
+    `sub_path` is the mounted part of the source. The runtime resolves it when the container starts; links in it never
+    lead out of the source.
     """
 
     source: Path
@@ -35,17 +80,17 @@ class Mount(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """As whom a program runs; None leaves it to whoever runs the cluster."""
+    """The user and groups of a program; None keeps those of the cluster's process."""
 
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] = ()
 
 
-class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a container begins with. `id` is of this one start; another start is another container.
+class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration of one start of a container. Each start has its own `id`.
 
-    `address` is the pod's: what the container binds on all addresses or on localhost is bound there.
+    `address` is the pod's: sockets that the container binds to all addresses or to localhost are bound to it.
     """
 
     id: str
@@ -63,30 +108,30 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     address: str = "127.0.0.1"
 
 
-class Started(Protocol):
-    """A container that was started."""
+class RunningContainer(Protocol):
+    """A started container."""
 
     @property
     def id(self) -> str:
-        """The id it was launched with."""
+        """Returns the id of its `ContainerConfig`."""
         ...
 
     @property
     def notice(self) -> str:
-        """What it cannot do on this machine, and the remedy; empty if there is nothing to say."""
+        """Returns what the container cannot do on this machine, and the remedy; empty if there is no limit."""
         ...
 
     async def wait(self) -> Exit:
-        """Returns when its program has ended, and everything that it started with it."""
+        """Returns when the program and all processes that it started have ended."""
         ...
 
     async def signal(self, number: int) -> None:
-        """Sends the signal to its first process; SIGKILL ends all of them. Nothing happens once it has ended."""
+        """Sends the signal to the first process; SIGKILL ends all processes. Does nothing after the end."""
         ...
 
 
 class Runtime(Protocol):
-    """Runs containers. An `async with`, which may be entered again after it ended: nothing it started outlives it."""
+    """Runs containers. Enter it with `async with`, again after it ended; no container outlives it."""
 
     async def __aenter__(self) -> Self: ...
 
@@ -96,20 +141,20 @@ class Runtime(Protocol):
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What this machine does not allow, in words, and what that means; known once it was entered."""
+        """Returns the limits of this machine, each with its consequence; known after entering."""
         ...
 
     @property
     def is_isolated(self) -> bool:
-        """Whether containers have file trees of their own; otherwise mounts are named by where they are."""
+        """Returns whether containers have a root file system of their own; else mounts keep their paths on the machine."""
         ...
 
     async def lost(self) -> None:
         """Returns when the runtime has died, and every container with it."""
         ...
 
-    async def start(self, launch: Launch) -> Started:
-        """Starts a container; raises `ContainerError` if its program cannot be run."""
+    async def start(self, launch: ContainerConfig) -> RunningContainer:
+        """Starts a container; raises `ContainerError` if its program cannot be executed."""
         ...
 
     async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
@@ -117,13 +162,13 @@ class Runtime(Protocol):
         ...
 
     async def attach(self, container: str, options: ProcessOptions) -> Process:
-        """The streams of a running container itself, from now on; raises `ContainerError`."""
+        """Attaches to the streams of a running container; raises `ContainerError`."""
         ...
 
     async def freeze(self, *, frozen: bool) -> None:
-        """Stops every process of every container in its tracks, or lets them go on."""
+        """Stops every process of every container, or continues them."""
         ...
 
     async def kill(self) -> None:
-        """Dies at once, as in a power cut."""
+        """Kills the runtime and its containers at once, as a power cut does."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Stored
 from navarch.errors import EtcdCompactedError, NavarchError
-from navarch.etcd import EtcdClient, KeyValue, WatchEvent, WatchRequest, WatchResponse
+from navarch.etcd import EtcdClient, EtcdEvent, KeyValue, WatchRequest, WatchResponse
 
 __all__ = ["EtcdWatcher", "Told", "decoded", "encoded"]
 
@@ -115,7 +115,7 @@ def _reach(answer: WatchResponse) -> int:
     return answer.events[-1].kv.mod_revision if answer.events else answer.header.revision
 
 
-def _event(event: WatchEvent) -> Event:
+def _event(event: EtcdEvent) -> Event:
     """Raises `CompactedError` if what was there before is already forgotten."""
     pair, previous = event.kv, event.prev_kv
     is_deletion = event.type == "DELETE"

@@ -1,4 +1,4 @@
-"""Simulated nodes that fail and return, and many of them."""
+"""Simulated nodes fail and return."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def age(here: World, name: str = NODE) -> timedelta:
 
 
 async def test_nodes_join_and_give_signs_of_life() -> None:
-    """All of them, though there is one process."""
+    """All nodes of one process register and send heartbeats."""
     async with world(20) as here:
         nodes = [node async for node in here.client.list(Node)]
         assert {node.name for node in nodes} == set(here.nodes.names)
@@ -31,7 +31,7 @@ async def test_nodes_join_and_give_signs_of_life() -> None:
 
 
 async def test_node_that_is_cut_off_is_silent_and_its_pods_live_on() -> None:
-    """What became of them is said when it returns."""
+    """Their status is written when the node returns."""
     async with world() as here:
         await here.create(life=LATER)
         here.nodes.cut_off(NODE)
@@ -45,7 +45,7 @@ async def test_node_that_is_cut_off_is_silent_and_its_pods_live_on() -> None:
 
 
 async def test_node_that_is_frozen_stands_still() -> None:
-    """Nothing happens to its pods; when it is thawed, all goes on where it was."""
+    """Its pods do not change; they continue where they were after the thaw."""
     async with world() as here:
         await here.create(life=LATER)
         here.nodes.freeze(NODE)
@@ -57,7 +57,7 @@ async def test_node_that_is_frozen_stands_still() -> None:
 
 
 async def test_pods_that_came_or_were_to_go_while_their_node_stood_still_begin_when_it_goes_on() -> None:
-    """They have lost no time, and need no more than others."""
+    """They take as long as other pods, from the thaw on."""
     async with world() as here:
         await here.create("old")
         here.nodes.freeze(NODE)
@@ -73,7 +73,7 @@ async def test_pods_that_came_or_were_to_go_while_their_node_stood_still_begin_w
 
 
 async def test_node_that_was_killed_starts_its_pods_again() -> None:
-    """By their policies."""
+    """Pods restart by their restart policy."""
     async with world() as here:
         await here.create()
         await here.create("once", restart_policy="Never")
@@ -90,7 +90,7 @@ async def test_node_that_was_killed_starts_its_pods_again() -> None:
 
 
 async def test_node_that_returns_cleans_up() -> None:
-    """Pods that were deleted meanwhile go when it is back, not before."""
+    """Pods that were deleted meanwhile terminate when the node returns."""
     async with world() as here:
         await here.create()
         here.nodes.cut_off(NODE)
@@ -101,7 +101,7 @@ async def test_node_that_returns_cleans_up() -> None:
 
 
 async def test_pods_live_on_when_the_simulation_is_started_again() -> None:
-    """From where their status says that they were; their addresses stay theirs."""
+    """Pods continue from their status, and keep their addresses."""
     async with world(2) as here:
         first = await here.create()
         await here.create("later", life=LATER)

@@ -1,4 +1,4 @@
-"""Stages of life of simulated pods, in virtual time."""
+"""Simulated pods pass through their stages, in virtual time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SLOWLY = Life(stages=(Stage(becomes="running", after=2), Stage(becomes="ready", 
 
 
 async def test_pod_is_ready_at_once() -> None:
-    """With one write, an address of its own, and what else a node says."""
+    """One write sets an address and the whole status."""
     async with world() as here:
         pod = await here.create()
         assert ready(pod)
@@ -27,7 +27,7 @@ async def test_pod_is_ready_at_once() -> None:
 
 
 async def test_pod_walks_through_its_stages() -> None:
-    """Each at its time, each with one write."""
+    """Each stage comes at its time, with one write."""
     async with world() as here:
         pod = await here.create(life=SLOWLY)
         assert (pod.status.phase, ready(pod)) == ("Pending", False)
@@ -39,7 +39,7 @@ async def test_pod_walks_through_its_stages() -> None:
 
 
 async def test_stages_that_coincide_are_one_write() -> None:
-    """Nobody could have seen what lies between."""
+    """Stages of the same moment are written together."""
     stages = (Stage(becomes="running", after=5), Stage(becomes="unready"), Stage(becomes="ready"))
     async with world() as here:
         await here.create(life=Life(stages=stages))
@@ -48,7 +48,7 @@ async def test_stages_that_coincide_are_one_write() -> None:
 
 
 async def test_pod_that_exits_is_over_by_its_policy() -> None:
-    """With the code and the reason that were said."""
+    """The status has the declared exit code and reason."""
     async with world() as here:
         life = Life(stages=(Stage(), Stage(becomes="exited", after=5, exit_code=3, reason="Broken", message="alas")))
         await here.create("never", life=life, restart_policy="Never")
@@ -65,7 +65,7 @@ async def test_pod_that_exits_is_over_by_its_policy() -> None:
 
 
 async def test_pod_that_crashes_starts_again() -> None:
-    """At once the first time, later and later afterwards; it counts."""
+    """The first restart is immediate, later ones back off; restarts are counted."""
     async with world() as here:
         await here.create(life=Life(stages=(Stage(), Stage(becomes="exited", after=5, exit_code=1))))
         pod = await here.after(5)
@@ -80,7 +80,7 @@ async def test_pod_that_crashes_starts_again() -> None:
 
 
 async def test_pod_can_fail_as_a_whole() -> None:
-    """As with an eviction, with conditions of its own."""
+    """The pod fails as in an eviction, with its own conditions."""
     stage = Stage(
         becomes="failed", after=1, reason="Evicted", message="too large", conditions={"DisruptionTarget": "True"}
     )
@@ -105,7 +105,7 @@ async def test_jitter_spreads_pods() -> None:
 
 
 async def test_lives_are_chosen_by_labels_and_nodes() -> None:
-    """The first that fits; the annotation of a pod comes before all of them."""
+    """The first life that matches applies; the pod's annotation overrides all."""
     waits = Life(labels="app=slow", stages=(Stage(becomes="waiting", reason="ImagePullBackOff"),))
     runs = Life(nodes=("*-2",), stages=(Stage(becomes="running"),))
     async with world(2, (waits, runs)) as here:
@@ -119,7 +119,7 @@ async def test_lives_are_chosen_by_labels_and_nodes() -> None:
 
 @pytest.mark.parametrize("said", ["[", '{"stages": [{"becomes": "better"}]}', '{"labels": "=="}', '{"backoff": 0}'])
 async def test_annotation_that_makes_no_sense_is_reported(said: str) -> None:
-    """On the pod, which does not start."""
+    """The pod does not start, and its status has the reason."""
     async with world() as here:
         spec = (await here.create("other")).spec
         await here.client.create(Pod(name="pod", annotations={LIFE: said}, spec=spec))
@@ -131,7 +131,7 @@ async def test_annotation_that_makes_no_sense_is_reported(said: str) -> None:
 
 
 async def test_pod_that_is_deleted_goes() -> None:
-    """At once if it needs no time; else when that has passed, and killed when its grace has."""
+    """It terminates after its stopping time, and is killed at the end of the grace period."""
     async with world() as here:
         await here.create("quick")
         await here.client.delete(Pod, "quick")
@@ -147,7 +147,7 @@ async def test_pod_that_is_deleted_goes() -> None:
 
 
 async def test_pod_that_somebody_waits_for_says_how_it_ended() -> None:
-    """Whoever holds it by a finalizer sees that nothing of it runs any more."""
+    """A pod with a finalizer shows that its containers have ended."""
     async with world() as here:
         await here.create(finalizers=["example.com/wait"], life=Life(stopping=60))
         await here.client.delete(Pod, "pod", grace_seconds=2)
@@ -174,7 +174,7 @@ async def test_readiness_gates_are_waited_for() -> None:
 
 
 async def test_init_containers_have_done_their_work() -> None:
-    """Those that stay run, like the others."""
+    """Init containers have succeeded, and sidecars run."""
     init = [Container(name="first", image="none"), Container(name="beside", image="none", restart_policy="Always")]
     async with world() as here:
         pod = await here.create(init_containers=init)

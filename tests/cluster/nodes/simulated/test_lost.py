@@ -34,7 +34,7 @@ async def until(here: World, seconds: float, count: int, away_from: str = "") ->
 
 
 async def test_pods_of_a_lost_node_are_replaced_elsewhere() -> None:
-    """After Kubernetes' own patience: 40 seconds without a sign of life, five minutes that pods tolerate it."""
+    """They are replaced after 40 seconds without a heartbeat and five minutes of toleration, as in Kubernetes."""
     async with world(3) as here:
         plane = Background()
         plane.start(ControlPlane(here.client).run(), "control plane")

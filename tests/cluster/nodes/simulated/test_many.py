@@ -24,12 +24,10 @@ def template(**more: str) -> PodTemplateSpec:
 
 @pytest.mark.cluster(simulated=10)
 async def test_deployment_becomes_available(cluster: Cluster) -> None:
-    """Its pods are spread over the simulated nodes, and are all ready soon."""
+    """Its pods are spread over the simulated nodes, and become ready."""
     spec = DeploymentSpec(replicas=100, selector=LabelSelector(match_labels=LABELS), template=template())
     await cluster.create(Deployment(name="web", spec=spec))
-    await cluster.eventually(
-        lambda: cluster.get(Deployment, "web"), lambda found: found.status.available_replicas == 100, timeout=60
-    )
+    await cluster.until(Deployment, "web", lambda found: found.status.available_replicas == 100, timeout=60)
     pods = [pod async for pod in cluster.list(Pod)]
     assert len([node async for node in cluster.list(Node)]) == 10
     assert len({pod.spec.node_name for pod in pods}) == 10
@@ -38,8 +36,8 @@ async def test_deployment_becomes_available(cluster: Cluster) -> None:
 
 @pytest.mark.cluster(simulated=2)
 async def test_job_completes(cluster: Cluster) -> None:
-    """When its pods have exited, as the annotation of its template says."""
+    """The Job completes when its pods have exited as the annotation of its template declares."""
     made = template(**{LIFE: EXITS})
     made.spec.restart_policy = "Never"
     await cluster.create(Job(name="job", spec=JobSpec(completions=6, parallelism=3, template=made)))
-    await cluster.eventually(lambda: cluster.get(Job, "job"), lambda job: job.status.succeeded == 6, timeout=60)
+    await cluster.until(Job, "job", lambda job: job.status.succeeded == 6, timeout=60)

@@ -1,28 +1,36 @@
-"""Backups: a snapshot is taken, tried, put away, read back and checked again. Only then it counts."""
+"""Backups: the operator takes a snapshot, verifies it, stores it, and reads it back. Only then it counts."""
 
 from etcd_operator.backup.archive import Archive, Manifest
 from etcd_operator.backup.kinds import EtcdBackup, EtcdBackupSpec
 from etcd_operator.backup.reconcile import BackupReconciler
-from etcd_operator.backup.stores import Stores
-from etcd_operator.backup.times import BackupTimes
-from etcd_operator.backup.trial import Trial, tool
-from etcd_operator.places import AbsSource, BackupPolicy, GcsSource, LocalSource, Place, PvcSource, S3Source
+from etcd_operator.backup.schedule import BackupMetrics
+from etcd_operator.backup.snapshots import SnapshotVerifier, find_etcdutl
+from etcd_operator.backup.store_opener import StoreOpener
+from etcd_operator.destinations import (
+    AbsSource,
+    BackupDestination,
+    BackupPolicy,
+    GcsSource,
+    LocalSource,
+    PvcSource,
+    S3Source,
+)
 
 __all__ = [
     "AbsSource",
     "Archive",
+    "BackupDestination",
+    "BackupMetrics",
     "BackupPolicy",
     "BackupReconciler",
-    "BackupTimes",
     "EtcdBackup",
     "EtcdBackupSpec",
     "GcsSource",
     "LocalSource",
     "Manifest",
-    "Place",
     "PvcSource",
     "S3Source",
-    "Stores",
-    "Trial",
-    "tool",
+    "SnapshotVerifier",
+    "StoreOpener",
+    "find_etcdutl",
 ]

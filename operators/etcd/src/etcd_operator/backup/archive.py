@@ -1,4 +1,4 @@
-"""Snapshots in a store. One counts when its manifest is there, and that is written last."""
+"""`Archive`: the snapshots of a store. A snapshot counts once its manifest exists, which is written last."""
 
 from __future__ import annotations
 
@@ -14,25 +14,21 @@ from typing import Annotated, Final
 import msgspec
 
 from etcd_operator.backup.bolt import MAX_REVISION
-from etcd_operator.backup.faults import DamagedError, StoreError
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, check, refuse_larger
-from etcd_operator.backup.store import PARTIAL, Store, explained
-from etcd_operator.backup.trial import Verified
-
-__all__ = ["Archive", "Manifest", "series_name"]
+from etcd_operator.backup.snapshot_store import PARTIAL, DamagedSnapshotError, SnapshotStore, StoreError, store_errors
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, Verification, check, require_size
 
 _ENDING: Final = ".manifest.json"
 _BEHIND: Final = re.compile(r"_v\d+_\d{8}T\d{6}\.\d{6}Z")
-"""What stands behind the name of a series in those of its snapshots. Whatever is beside them is somebody else's: a safety
-copy, or another series whose name begins alike."""
+"""The suffix of snapshots of a series. Other names in the folder are safety copies, or another series with the same
+prefix."""
 _OTHERS: Final = 10
-"""Of so many clusters with one path the newest is spared. Each restore makes another cluster of etcd: without an end to
-that, the path would fill up."""
+"""Retention spares the newest snapshot of so many clusters with one path. Each restore creates another etcd cluster, so
+without a limit the path would fill up."""
 _MANIFEST_BYTES: Final = 1 << 16
 
 
 def series_name(name: str, revision: int, taken: datetime) -> str:
-    """The name of one of many.
+    """Returns the name of a snapshot of a series.
 
     >>> series_name("some/etcd.db", 1234, datetime(2026, 1, 1, 2))
     'some/etcd.db_v1234_20260101T020000.000000Z'
@@ -41,7 +37,7 @@ def series_name(name: str, revision: int, taken: datetime) -> str:
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known of a snapshot when it was put away."""
+    """The description of a stored snapshot."""
 
     object: Annotated[str, msgspec.Meta(max_length=2048)]
     sha256: Annotated[str, msgspec.Meta(max_length=64)]
@@ -49,22 +45,22 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     revision: Annotated[int, msgspec.Meta(ge=0, le=MAX_REVISION)]
     version: Annotated[str, msgspec.Meta(pattern=r"^(v?[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}([-.+].{0,64})?)?$")]
     taken: Annotated[datetime, msgspec.Meta(tz=True)]
-    verified: Verified
+    verified: Verification
     cluster: Annotated[str, msgspec.Meta(max_length=64)] = ""
-    """The identity of the cluster of etcd that it was taken from; empty if that was not known."""
+    """The id of the etcd cluster that it was taken from; empty if unknown."""
 
 
 class Archive:
-    """The snapshots of one store. Raises a `StoreError`, or `DamagedError` for what is not what was put there."""
+    """The snapshots of one store. Raises `StoreError`, or `DamagedSnapshotError` for changed content."""
 
-    def __init__(self, store: Store, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, store: SnapshotStore, *, max_bytes: int = MAX_BYTES) -> None:
         self._store = store
         self._max_bytes = max_bytes
 
-    async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verified) -> Manifest:
-        """Puts it away under another name, reads it back, and only then lets it count.
+    async def put(self, snapshot: Snapshot, name: str, taken: datetime, verified: Verification) -> Manifest:
+        """Stores a snapshot under a temporary name, reads it back, and only then renames it.
 
-        What was there under its name before stays as it was until then.
+        An existing object of its name stays unchanged until then.
         """
         manifest = Manifest(
             object=name,
@@ -78,65 +74,69 @@ class Archive:
         )
         try:
             await self._write(snapshot.path, manifest)
-            await self._let_count(manifest)
+            await self._publish(manifest)
         finally:
             for each in (name, name + _ENDING):
                 await self._forget(each + PARTIAL)
         return manifest
 
     async def _write(self, path: Path, manifest: Manifest) -> None:
-        """All that takes up room, before anything has its name."""
-        with explained("writing the snapshot"):
+        """Writes and reads back everything under temporary names, so that a full store changes nothing."""
+        with store_errors("writing the snapshot"):
             await self._store.put(manifest.object + PARTIAL, path)
         await self._read_back(manifest.object + PARTIAL, manifest)
-        with explained("writing the manifest"):
+        with store_errors("writing the manifest"):
             await self._store.put(manifest.object + _ENDING + PARTIAL, msgspec.json.encode(manifest))
 
-    async def _let_count(self, manifest: Manifest) -> None:
-        """A snapshot without a manifest can be restored, and one with that of another cannot: the old one goes first."""
+    async def _publish(self, manifest: Manifest) -> None:
+        """Renames the snapshot and its manifest; deletes the old manifest first, as a wrong one prevents a restore."""
         await self._forget(manifest.object + _ENDING)
-        with explained("giving the snapshot its name"):
+        with store_errors("giving the snapshot its name"):
             size = await self._store.rename(manifest.object + PARTIAL, manifest.object)
         if size != manifest.size:
-            raise DamagedError(f"the store has {size} bytes under the snapshot's name, of {manifest.size}")
-        with explained("giving the manifest its name"):
+            raise DamagedSnapshotError(
+                f"the store has {size} bytes under the snapshot's name, expected {manifest.size}"
+            )
+        with store_errors("giving the manifest its name"):
             await self._store.rename(manifest.object + _ENDING + PARTIAL, manifest.object + _ENDING)
 
     async def _read_back(self, name: str, manifest: Manifest) -> None:
         digest, size = hashlib.sha256(), 0
-        with explained("reading the snapshot back"):
+        with store_errors("reading the snapshot back"):
             async for piece in self._store.read(name):
                 digest.update(piece)
                 size += len(piece)
                 if size > manifest.size:
                     break
         if (digest.hexdigest(), size) != (manifest.sha256, manifest.size):
-            raise DamagedError(f"the store gave {size} bytes back that are not the {manifest.size} that it was given")
+            raise DamagedSnapshotError(
+                f"the store returned {size} bytes that differ from the {manifest.size} bytes written"
+            )
 
     async def _forget(self, name: str) -> None:
-        """Deletes it if it can: whatever has no manifest does not count anyway."""
+        """Deletes an object if the store allows it; without a manifest it does not count anyway."""
         try:
-            with explained("deleting what is left"):
+            with store_errors("deleting a partial object"):
                 await self._store.delete(name)
         except StoreError:
             return
 
     async def fetch(self, name: str, path: Path) -> Snapshot:
-        """The snapshot as a file, checked. One without a manifest, as other operators leave it, is checked by itself."""
+        """Downloads and checks a snapshot. It may have no manifest, if another operator wrote it."""
         await self._download(name, path)
         snapshot = await asyncio.to_thread(check, path)
         manifest = await self._manifest(name)
         if manifest is None:
             return snapshot
         if manifest.sha256 != snapshot.sha256 or manifest.revision != snapshot.revision:
-            raise DamagedError("the snapshot is another one than its manifest says")
+            raise DamagedSnapshotError("the snapshot does not match its manifest")
         return dataclasses.replace(snapshot, version=manifest.version)
 
     async def _download(self, name: str, path: Path) -> None:
-        with explained("fetching the snapshot"), path.open("wb") as file:
+        with store_errors("fetching the snapshot"), path.open("wb") as file:
             async for piece in self._store.read(name):
                 file.write(piece)
-                refuse_larger(file.tell(), self._max_bytes)
+                require_size(file.tell(), self._max_bytes)
 
     async def _manifest(self, name: str) -> Manifest | None:
         if name + _ENDING not in await self._names(name + _ENDING):
@@ -145,18 +145,18 @@ class Archive:
 
     async def _read(self, name: str) -> Manifest:
         content = bytearray()
-        with explained("reading a manifest"):
+        with store_errors("reading a manifest"):
             async for piece in self._store.read(name):
                 content += piece
                 if len(content) > _MANIFEST_BYTES:
-                    raise DamagedError("the manifest of the snapshot cannot be read: it is too large")
+                    raise DamagedSnapshotError("the manifest of the snapshot is invalid: it is too large")
         try:
             return msgspec.json.decode(content, type=Manifest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise DamagedError("the manifest of the snapshot cannot be read") from None
+            raise DamagedSnapshotError("the manifest of the snapshot is invalid") from None
 
     async def unused(self, name: str) -> str:
-        """The name, with a number behind it if there is one of that name already."""
+        """Returns the name, with a number appended if it is taken."""
         taken, number, free = {*await self._names(name)}, 1, name
         while free in taken or free + _ENDING in taken:
             number += 1
@@ -164,23 +164,23 @@ class Archive:
         return free
 
     async def series(self, name: str) -> list[Manifest]:
-        """The good ones of a series, oldest first; each by the name that it has now, wherever it was put."""
+        """Returns the manifests of a series, oldest first, each with its current object name."""
         found = []
         for each in await self._names(name):
             own = each.removesuffix(_ENDING)
             if own != each and _is_of(name, own):
                 try:
                     found.append(msgspec.structs.replace(await self._read(each), object=own))
-                except DamagedError:
+                except DamagedSnapshotError:
                     continue
         return sorted(found, key=lambda manifest: manifest.taken)
 
     async def _names(self, start: str) -> list[str]:
-        with explained("listing backups"):
+        with store_errors("listing backups"):
             return await self._store.names(start)
 
     async def tidy(self, name: str) -> None:
-        """Deletes what was begun of a series, and never finished, if it can: it would take up room for ever."""
+        """Deletes partial objects of a series that earlier backups left."""
         try:
             for each in await self._names(name):
                 if each.endswith(PARTIAL) and _is_of(name, each.removesuffix(PARTIAL).removesuffix(_ENDING)):
@@ -191,13 +191,11 @@ class Archive:
     async def thin(
         self, name: str, now: datetime, *, most: int, oldest: timedelta, spared: frozenset[str] = frozenset()
     ) -> list[Manifest]:
-        """Deletes those of a series that are too many or too old, by their time, and never the newest good one, or what is
-        spared; those that stay.
-        """
+        """Deletes surplus and expired snapshots of a series, never the newest or a spared one; returns those that remain."""
         series = await self.series(name)
         going = [each for each in surplus(series, now, most=most, oldest=oldest) if each.object not in spared]
         for manifest in going:
-            with explained("deleting an old backup"):
+            with store_errors("deleting an old backup"):
                 await self._store.delete(manifest.object + _ENDING)
                 await self._store.delete(manifest.object)
         gone = {manifest.object for manifest in going}
@@ -209,10 +207,10 @@ def _is_of(series: str, name: str) -> bool:
 
 
 def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: timedelta) -> list[Manifest]:
-    """What may go of a series, oldest first. 0 keeps all.
+    """Returns the snapshots of a series to delete, oldest first. A limit of 0 keeps all.
 
-    What is said to be from the future was taken by a clock that was wrong, before all that is known to be right: it would
-    be the newest for ever, and whatever is made from now on would go at once.
+    A snapshot from the future comes from a wrong clock and sorts as the oldest: otherwise it would stay the newest
+    forever, and every new one would be deleted at once.
     """
     ordered = sorted(series, key=lambda each: (each.taken <= now, each.taken))
     too_many = ordered[: max(0, len(ordered) - most)] if most else []
@@ -222,8 +220,9 @@ def surplus(series: Sequence[Manifest], now: datetime, *, most: int, oldest: tim
 
 
 def _newest_of_others(ordered: Sequence[Manifest]) -> list[Manifest]:
-    """What other clusters than that of the last one have under the same path: they may have no other, and make none any
-    more. Their clocks may be ahead of this one's.
+    """Returns the newest snapshot of each other cluster under the same path: it may be the only one that is left of it.
+
+    Their clocks may be ahead.
     """
     theirs = sorted((each for each in ordered if each.cluster != ordered[-1].cluster), key=lambda each: each.taken)
     newest = {each.cluster: each for each in theirs}

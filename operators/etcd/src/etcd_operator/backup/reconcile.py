@@ -1,4 +1,4 @@
-"""Makes the backups that are due."""
+"""Reconciles EtcdBackups: takes the snapshots that are due."""
 
 from __future__ import annotations
 
@@ -11,46 +11,41 @@ from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive, Manifest, series_name
-from etcd_operator.backup.claims import Visit
-from etcd_operator.backup.due import due_at, following
-from etcd_operator.backup.faults import LONGEST_REASON, BackupError
+from etcd_operator.backup.claim_mounts import StoreRequest
 from etcd_operator.backup.kinds import EtcdBackup
-from etcd_operator.backup.namespace_limit import NamespaceLimit
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
-from etcd_operator.backup.stores import Stores
-from etcd_operator.backup.times import BackupTimes
-from etcd_operator.backup.trial import Trial
+from etcd_operator.backup.schedule import BackupMetrics, NamespaceLimit, due_at, following
+from etcd_operator.backup.snapshot_store import LONGEST_REASON, BackupError
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, SnapshotVerifier, take
+from etcd_operator.backup.store_opener import StoreOpener
+from etcd_operator.connector import ConnectedEtcd, EtcdConnector
+from etcd_operator.destinations import path_of
 from etcd_operator.kinds import EtcdCluster, PodPolicy
-from etcd_operator.places import path_of
-from etcd_operator.reaching import Reach, Reached
-from etcd_operator.trust import FaultError
+from etcd_operator.tls import CredentialsError
 from navarch import Condition, Context, Result, Retry
 from navarch.errors import ApiError, Forbidden, InvalidValueError, TransportError
 
-__all__ = ["BackupReconciler"]
-
 _SECONDS: Final = 60
 _CLAIM_SECONDS: Final = 300
-"""A volume may have to be made, and brought to a node."""
+"""The default timeout with a claim: its volume may have to be provisioned and attached."""
 _LONGEST_SECONDS: Final = 4 * 3600
-"""No backup takes longer, whatever its own limit."""
+"""The upper bound of one backup, whatever its own timeout is."""
 _TURN_SECONDS: Final = 5.0
 
 
 Awaited = Callable[[str, Context], Awaitable[frozenset[str]]]
-"""The names of those snapshots that somebody in a namespace still has to read, in whichever store."""
+"""Returns the names of snapshots that restores of a namespace still need, in any store."""
 
 
 class BackupReconciler:
-    """Brings `EtcdBackup`s about: once for each spec, or again and again. What is `awaited` stays, however old it is."""
+    """Reconciles EtcdBackups: one snapshot per spec, or a series. Retention spares `awaited` snapshots."""
 
     def __init__(
         self,
-        stores: Stores,
-        reach: Reach,
-        trial: Trial,
+        stores: StoreOpener,
+        reach: EtcdConnector,
+        trial: SnapshotVerifier,
         awaited: Awaited,
-        times: BackupTimes,
+        times: BackupMetrics,
         *,
         max_bytes: int = MAX_BYTES,
     ) -> None:
@@ -63,25 +58,25 @@ class BackupReconciler:
         self._times = times
 
     async def reconcile(self, backup: EtcdBackup, ctx: Context) -> Result | None:
-        """Makes one if it is due. What does not work is said, and tried again with growing delays."""
+        """Takes a snapshot if one is due. A failure goes into the status, and is retried with backoff."""
         await self._stores.tidy(backup, ctx)
         try:
             due = due_at(backup, ctx.now())
             if due is None or due > ctx.now():
-                return _not_yet(backup, ctx, due)
+                return _hear_first(backup, ctx, due)
             with self._limit.turn(backup.namespace) as why_not:
                 if why_not:
                     raise _waiting(backup, ctx, why_not)
                 made, kept = await self._make(backup, ctx)
         except TimeoutError:
-            raise _failed(backup, ctx, "it took longer than backupPolicy.timeoutInSecond allows") from None
-        except (BackupError, InvalidValueError) as error:  # a name in the spec that no object can have
+            raise _failed(backup, ctx, "the backup exceeded backupPolicy.timeoutInSecond") from None
+        except (BackupError, InvalidValueError) as error:  # an invalid object name in the spec
             raise _failed(backup, ctx, str(error)) from None
         except Forbidden as error:
-            raise _failed(backup, ctx, f"Kubernetes does not let it happen: {error}") from None
+            raise _failed(backup, ctx, f"the API server refused: {error}") from None
         following_one = following(backup.spec.backup_policy, made.taken)
         _tell(backup, ctx, made, kept, following_one)
-        self._times.tell(backup)
+        self._times.record(backup)
         return _again(following_one, ctx)
 
     async def _make(self, backup: EtcdBackup, ctx: Context) -> tuple[Manifest, int]:
@@ -103,10 +98,10 @@ class BackupReconciler:
             await archive.tidy(name)
             own = series_name(name, snapshot.revision, taken)
             made = await archive.put(snapshot, own, taken, verified)
-        return made, await self._thinned(archive, name, backup, ctx)
+        return made, await self._apply_retention(archive, name, backup, ctx)
 
-    async def _thinned(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
-        """How many stay. Old ones that cannot be deleted do not make the new one count less."""
+    async def _apply_retention(self, archive: Archive, name: str, backup: EtcdBackup, ctx: Context) -> int:
+        """Applies retention; returns how many snapshots remain. A failure does not fail the new backup."""
         policy = backup.spec.backup_policy
         try:
             spared = await self._awaited(backup.namespace, ctx)
@@ -120,34 +115,34 @@ class BackupReconciler:
         try:
             async with self._reached(backup, cluster, ctx) as reached:
                 return await take(reached, path, max_bytes=self._max_bytes)
-        except FaultError as fault:
+        except CredentialsError as fault:
             raise BackupError(str(fault)) from None
 
     def _reached(
         self, backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context
-    ) -> AbstractAsyncContextManager[Reached]:
+    ) -> AbstractAsyncContextManager[ConnectedEtcd]:
         spec = backup.spec
         if spec.etcd_endpoints:
             return self._reach.endpoints(spec.etcd_endpoints, spec.client_tls_secret, ctx)
         if cluster is None:
-            raise BackupError(f"there is no EtcdCluster {spec.cluster_name}")
+            raise BackupError(f"EtcdCluster {spec.cluster_name} does not exist")
         return self._reach.cluster(cluster, ctx)
 
 
-def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> Visit:
-    """A claim may take as long to be open as everything that follows."""
+def _visit(backup: EtcdBackup, cluster: EtcdCluster | None, ctx: Context) -> StoreRequest:
+    """Returns the request for the store; opening a claim may take as long as the backup itself."""
     usual = _CLAIM_SECONDS if backup.spec.pvc is not None else _SECONDS
     seconds = min(backup.spec.backup_policy.timeout_in_second or usual, _LONGEST_SECONDS)
     policy = (cluster.spec.pod if cluster is not None else None) or PodPolicy()
     longest = 2 * seconds + _SECONDS
-    return Visit(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
+    return StoreRequest(ctx=ctx, owner=backup, policy=policy, seconds=seconds, longest=longest, makes_claims=True)
 
 
-def _not_yet(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
-    """Nothing is due; if nothing was ever made, the condition says when the first one will be."""
+def _hear_first(backup: EtcdBackup, ctx: Context, due: datetime | None) -> Result | None:
+    """Requeues until the next backup; before the first one, the condition tells when it is due."""
     if backup.status.last_success_date is None:
-        words = f"the first one is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "its schedule never comes"
-        _condition(backup, ctx, holds=False, reason="NotDueYet", words=words)
+        message = f"the first backup is due at {due:%Y-%m-%d %H:%M:%SZ}" if due else "the schedule never matches"
+        _condition(backup, ctx, holds=False, reason="NotDueYet", message=message)
     return _again(due, ctx)
 
 
@@ -155,21 +150,21 @@ def _again(due: datetime | None, ctx: Context) -> Result | None:
     return Result(after=max(0.0, (due - ctx.now()).total_seconds())) if due else None
 
 
-def _waiting(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
-    """It stays due: what is not well is made up for. Why the last one failed matters more than that it waits."""
+def _waiting(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
+    """Reports that the backup waits for a slot; an earlier failure stays in the status, because it matters more."""
     if not backup.status.reason:
-        backup.status.succeeded, backup.status.reason = False, words
-        _condition(backup, ctx, holds=False, reason="Waiting", words=words)
-    return Retry(f"no backup yet: {words}", after=_TURN_SECONDS)
+        backup.status.succeeded, backup.status.reason = False, message
+        _condition(backup, ctx, holds=False, reason="Waiting", message=message)
+    return Retry(f"the backup waits: {message}", after=_TURN_SECONDS)
 
 
-def _failed(backup: EtcdBackup, ctx: Context, words: str) -> Retry:
-    """The words may quote a field of the spec, which can be long."""
-    words = words[:LONGEST_REASON]
-    backup.status.succeeded, backup.status.reason = False, words
-    _condition(backup, ctx, holds=False, reason="Failed", words=words)
-    ctx.event("BackupFailed", words, type="Warning")
-    return Retry(f"no backup: {words}")
+def _failed(backup: EtcdBackup, ctx: Context, message: str) -> Retry:
+    """Reports a failure; the message is cut, because it may quote a long field of the spec."""
+    message = message[:LONGEST_REASON]
+    backup.status.succeeded, backup.status.reason = False, message
+    _condition(backup, ctx, holds=False, reason="Failed", message=message)
+    ctx.event("BackupFailed", message, type="Warning")
+    return Retry(f"the backup failed: {message}")
 
 
 def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following_one: datetime | None) -> None:
@@ -179,20 +174,20 @@ def _tell(backup: EtcdBackup, ctx: Context, made: Manifest, kept: int, following
     status.last_success_date, status.object, status.path = made.taken, made.object, path_of(backup.spec)
     status.size, status.sha256, status.kept = made.size, made.sha256, kept
     status.verified = made.verified
-    tried = "restored once and read back" if made.verified == "restored" else "read back"
-    next_one = f"; the next is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
-    words = f"revision {made.revision} is in {made.object}, {made.size} bytes, {tried}{next_one}"
-    _condition(backup, ctx, holds=True, reason="Verified", words=words)
-    ctx.event("BackedUp", words)
+    tried = "verified by a restore" if made.verified == "restored" else "verified by its structure"
+    next_one = f"; the next backup is due at {following_one:%Y-%m-%d %H:%M:%SZ}" if following_one else ""
+    message = f"stored revision {made.revision} in {made.object}, {made.size} bytes, {tried}{next_one}"
+    _condition(backup, ctx, holds=True, reason="Verified", message=message)
+    ctx.event("BackedUp", message)
 
 
-def _condition(backup: EtcdBackup, ctx: Context, *, holds: bool, reason: str, words: str) -> None:
+def _condition(backup: EtcdBackup, ctx: Context, *, holds: bool, reason: str, message: str) -> None:
     backup.status.set_condition(
         Condition(
             type="BackupReady",
             status="True" if holds else "False",
             reason=reason,
-            message=words,
+            message=message,
             observed_generation=backup.metadata.generation,
             last_transition_time=ctx.now(),
         )

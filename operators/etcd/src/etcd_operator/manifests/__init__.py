@@ -1,26 +1,40 @@
-"""The objects that a cluster consists of, as pure functions of its spec."""
+"""The Kubernetes objects of a cluster, as pure functions of its spec."""
 
-from etcd_operator.manifests.addresses import family_of, url
-from etcd_operator.manifests.budgets import budget
-from etcd_operator.manifests.claims import claim, grown, keeps_data, storage_of
+from etcd_operator.manifests.listeners import client_urls
 from etcd_operator.manifests.names import (
+    CLIENT,
     CLIENT_PORT,
+    PEER,
     PEER_PORT,
+    SERVER,
+    SecretKeys,
     client_host,
+    family_of,
     host_of,
     is_of,
     labels_of,
     member_name,
+    mode_of,
     ordinal_of,
     peer_url,
-    pod_of,
+    peers_are_secure,
+    pod_name_of,
+    secret_names,
     secure_peer_url,
+    url,
 )
-from etcd_operator.manifests.pods import Start, nobody, pod, settled, template_of
-from etcd_operator.manifests.programs import PROGRAM_PORT, PYTHON_IMAGE, TLS_FOLDER, program
-from etcd_operator.manifests.services import services
-from etcd_operator.manifests.tls import CLIENT, PEER, SERVER, Files, mode_of, peers_are_secure, secret_names
-from etcd_operator.manifests.wiring import client_urls
+from etcd_operator.manifests.pods import (
+    PROGRAM_PORT,
+    PYTHON_IMAGE,
+    TLS_FOLDER,
+    MemberStart,
+    member_pod,
+    program,
+    settle_patch,
+    template_of,
+    unprivileged,
+)
+from etcd_operator.manifests.resources import budget, growth_patch, keeps_data, member_claim, services, storage_of
 
 __all__ = [
     "CLIENT",
@@ -31,32 +45,32 @@ __all__ = [
     "PYTHON_IMAGE",
     "SERVER",
     "TLS_FOLDER",
-    "Files",
-    "Start",
+    "MemberStart",
+    "SecretKeys",
     "budget",
-    "claim",
     "client_host",
     "client_urls",
     "family_of",
-    "grown",
+    "growth_patch",
     "host_of",
     "is_of",
     "keeps_data",
     "labels_of",
+    "member_claim",
     "member_name",
+    "member_pod",
     "mode_of",
-    "nobody",
     "ordinal_of",
     "peer_url",
     "peers_are_secure",
-    "pod",
-    "pod_of",
+    "pod_name_of",
     "program",
     "secret_names",
     "secure_peer_url",
     "services",
-    "settled",
+    "settle_patch",
     "storage_of",
     "template_of",
+    "unprivileged",
     "url",
 ]

@@ -1,18 +1,26 @@
-"""Pods of members."""
+"""The pods of members, and containers that run `pod_program`."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any, Final, Literal
 
 from etcd_operator.kinds import GROUP, EtcdCluster, PodPolicy
-from etcd_operator.manifests import wiring
-from etcd_operator.manifests.addresses import own_address
-from etcd_operator.manifests.claims import keeps_data
-from etcd_operator.manifests.names import CLIENT_PORT, METRICS_PORT, PEER_PORT, SECURE_PEER_PORT, labels_of, peer_url
-from etcd_operator.manifests.tls import secret_names
-from etcd_operator.versions import Version
+from etcd_operator.manifests import listeners
+from etcd_operator.manifests.names import (
+    CLIENT_PORT,
+    METRICS_PORT,
+    PEER_PORT,
+    SECURE_PEER_PORT,
+    labels_of,
+    own_address,
+    peer_url,
+    secret_names,
+)
+from etcd_operator.manifests.resources import keeps_data
+from etcd_operator.versions import EtcdVersion
 from navarch.api import encode
 from navarch.k8s.core.v1 import (
     Affinity,
@@ -37,18 +45,27 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.meta.v1 import LabelSelector
 
-__all__ = [
-    "CLUSTER",
-    "FORCE",
-    "STATE",
-    "TEMPLATE",
-    "VERSION",
-    "Start",
-    "nobody",
-    "pod",
-    "settled",
-    "template_of",
-]
+PROGRAM_PORT: Final = 2378
+PYTHON_IMAGE: Final = "python:3.12-slim"
+TLS_FOLDER: Final = "TLS_FOLDER"
+"""The variable with the folder of the certificate; without it the program serves plain HTTP."""
+
+
+def program(doing: str, image: str, root: str) -> Container:
+    """Returns a container that runs one command of `pod_program` on the files below `root`."""
+    text = files("etcd_operator").joinpath("pod_program.py").read_text()
+    address = EnvVarSource(field_ref=ObjectFieldSelector(field_path="status.podIP"))
+    return Container(
+        name=doing,
+        image=image,
+        command=["/usr/local/bin/python3", "-c", text, doing],
+        env=[
+            EnvVar(name="POD_IP", value_from=address),
+            EnvVar(name="PORT", value=str(PROGRAM_PORT)),
+            EnvVar(name="ROOT", value=root),
+        ],
+    )
+
 
 CLUSTER: Final = f"{GROUP}/initial-cluster"
 STATE: Final = f"{GROUP}/initial-cluster-state"
@@ -60,19 +77,19 @@ _DATA: Final = "/var/etcd/data"
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """How a member's etcd is started.
+class MemberStart:
+    """How a member's etcd starts.
 
-    A `seed` makes a new cluster, and a `join` has been added to one that is named by `peers`. A `return` has its data:
-    where that is gone it does not start, instead of taking part as somebody who has forgotten what it promised. A
-    `survivor` makes its data a cluster of its own.
+    `seed` creates a new cluster; `join` joins the cluster of `peers`. `return` starts with existing data and fails
+    without it, because a member that forgot its votes could break consensus. `survivor` forces a new cluster from its
+    data.
     """
 
     how: Literal["seed", "join", "return", "survivor"]
     peers: tuple[tuple[str, str], ...] = ()
 
     def annotations(self, name: str, url: str) -> dict[str, str]:
-        """What the pod's etcd reads each time it starts."""
+        """Returns the annotations that etcd reads, through the downward API, each time it starts."""
         peers = dict(self.peers) if self.how == "join" else {name: url}
         return {
             STATE: "new" if self.how == "seed" else "existing",
@@ -81,21 +98,21 @@ class Start:
         }
 
 
-RETURN: Final = Start("return")
+RETURN: Final = MemberStart("return")
 
 
-def settled(name: str, url: str) -> dict[str, Any]:
-    """The change of a pod whose member has started once: should it start again, then with its data or not at all."""
+def settle_patch(name: str, url: str) -> dict[str, Any]:
+    """Returns the patch of a pod whose member has started: from then on etcd needs its data to start."""
     return {"metadata": {"annotations": RETURN.annotations(name, url)}}
 
 
 def template_of(cluster: EtcdCluster) -> str:
-    """Changes with everything that needs another pod, and with nothing else."""
+    """Returns a hash that changes exactly when the pods have to be recreated."""
     return hashlib.sha256(encode(_pod(cluster, "", {}))).hexdigest()[:16]
 
 
-def pod(cluster: EtcdCluster, name: str, start: Start, *, version: str) -> Pod:
-    """The pod of one member, with that version of etcd."""
+def member_pod(cluster: EtcdCluster, name: str, start: MemberStart, *, version: str) -> Pod:
+    """Returns the pod of one member, with that version of etcd."""
     made = cluster.copy()
     made.spec.version = version
     notes = start.annotations(name, peer_url(cluster, name))
@@ -109,10 +126,10 @@ def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
     return Pod(
         name=name,
         labels={**policy.labels, **labels, "etcd_node": name},
-        annotations={**policy.annotations, VERSION: version, **wiring.notes(cluster), **annotations},
+        annotations={**policy.annotations, VERSION: version, **listeners.notes(cluster), **annotations},
         spec=PodSpec(
             containers=[_etcd(cluster, policy, name, version)],
-            volumes=[_volume(cluster, name), *wiring.volumes(cluster)],
+            volumes=[_volume(cluster, name), *listeners.volumes(cluster)],
             hostname=name or None,
             subdomain=cluster.name,
             restart_policy="Always",
@@ -122,27 +139,27 @@ def _pod(cluster: EtcdCluster, name: str, annotations: dict[str, str]) -> Pod:
             affinity=policy.affinity or _apart(labels, always=policy.anti_affinity),
             node_selector=policy.node_selector or None,
             tolerations=policy.tolerations or None,
-            security_context=policy.security_context or nobody(),
+            security_context=policy.security_context or unprivileged(),
             priority_class_name=policy.priority_class_name or None,
         ),
     )
 
 
 def _etcd(cluster: EtcdCluster, policy: PodPolicy, name: str, version: str) -> Container:
-    own_port = Version.of(version).has_metrics_port
+    own_port = EtcdVersion.of(version).has_metrics_port
     asked = METRICS_PORT if own_port else CLIENT_PORT
     return Container(
         name="etcd",
         image=f"{cluster.spec.repository}:v{version}",
         command=["/usr/local/bin/etcd", *_flags(cluster, name)],
-        env=[*_environment(cluster), *wiring.environment(cluster, name), *policy.etcd_env],
+        env=[*_environment(cluster), *listeners.environment(cluster, name), *policy.etcd_env],
         ports=[
             ContainerPort(name="client", container_port=CLIENT_PORT),
             ContainerPort(name="peer", container_port=PEER_PORT),
             *([ContainerPort(name="peer-tls", container_port=SECURE_PEER_PORT)] if secret_names(cluster).peer else []),
             *([ContainerPort(name="metrics", container_port=METRICS_PORT)] if own_port else []),
         ],
-        volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd"), *wiring.mounts(cluster)],
+        volume_mounts=[VolumeMount(name="etcd-data", mount_path="/var/etcd"), *listeners.mounts(cluster)],
         resources=policy.resources,
         readiness_probe=_asks("/health", asked, seconds=2, failures=3),
         liveness_probe=_asks("/metrics", asked, seconds=10, failures=6),
@@ -154,14 +171,14 @@ def _flags(cluster: EtcdCluster, name: str) -> list[str]:
     return [
         f"--name={name}",
         f"--data-dir={_DATA}",
-        *wiring.flags(cluster, name),
+        *listeners.flags(cluster, name),
         *_metrics(cluster),
         *_settings(cluster),
     ]
 
 
 def _metrics(cluster: EtcdCluster) -> list[str]:
-    own_port = Version.of(cluster.spec.version).has_metrics_port
+    own_port = EtcdVersion.of(cluster.spec.version).has_metrics_port
     return [f"--listen-metrics-urls=http://{own_address(cluster)}:{METRICS_PORT}"] if own_port else []
 
 
@@ -182,7 +199,7 @@ def _settings(cluster: EtcdCluster) -> list[str]:
 
 
 def _environment(cluster: EtcdCluster) -> list[EnvVar]:
-    """How to start is read from the pod itself each time, since a start is not like the first one ever after."""
+    """Returns the variables; etcd reads the flags of its start from annotations, which change after the first start."""
     return [
         EnvVar(name="POD_IP", value_from=_field("status.podIP")),
         EnvVar(name="ETCD_INITIAL_CLUSTER", value_from=_field(f"metadata.annotations['{CLUSTER}']")),
@@ -197,7 +214,7 @@ def _field(path: str) -> EnvVarSource:
 
 
 def _asks(path: str, port: int, *, seconds: int, failures: int) -> Probe:
-    """Being alive does not depend on a quorum: what waits for the others must not be killed for it."""
+    """Returns a probe; liveness must not depend on a quorum, or waiting members would be killed."""
     return Probe(
         http_get=HTTPGetAction(path=path, port=port),
         period_seconds=seconds,
@@ -221,8 +238,8 @@ def _apart(labels: dict[str, str], *, always: bool) -> Affinity:
     return Affinity(pod_anti_affinity=PodAntiAffinity(preferred_during_scheduling_ignored_during_execution=[preferred]))
 
 
-def nobody() -> PodSecurityContext:
-    """Who is not root, and whose group has the pod's volumes."""
+def unprivileged() -> PodSecurityContext:
+    """Returns a security context without root, whose group owns the pod's volumes."""
     return PodSecurityContext(
         run_as_non_root=True,
         run_as_user=_NOBODY,

@@ -1,8 +1,8 @@
-"""Restores: a snapshot is fetched and checked first, and only then anything is touched."""
+"""Restores: the operator downloads and verifies a snapshot before it changes the cluster."""
 
-from etcd_operator.restore.keeping import Keeping
+from etcd_operator.restore.keeper import ApiBackupKeeper
 from etcd_operator.restore.kinds import EtcdRestore, EtcdRestoreSpec
+from etcd_operator.restore.lock import snapshots_in_use
 from etcd_operator.restore.reconcile import RestoreReconciler
-from etcd_operator.restore.turns import being_restored
 
-__all__ = ["EtcdRestore", "EtcdRestoreSpec", "Keeping", "RestoreReconciler", "being_restored"]
+__all__ = ["ApiBackupKeeper", "EtcdRestore", "EtcdRestoreSpec", "RestoreReconciler", "snapshots_in_use"]

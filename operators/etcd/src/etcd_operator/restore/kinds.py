@@ -1,14 +1,12 @@
-"""`EtcdRestore`: CoreOS' fields, and where the restore has got to."""
+"""`EtcdRestore`: CoreOS' fields, and the phase of the restore."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from etcd_operator.destinations import ONE_DESTINATION, BackupDestination, matches_destination
 from etcd_operator.kinds import GROUP
-from etcd_operator.places import ONE_PLACE, Place, names_its_place
 from navarch import Column, Meta, Model, Resource, Rule, Spec, Status
-
-__all__ = ["ClusterReference", "EtcdRestore", "EtcdRestoreSpec", "EtcdRestoreStatus", "Phase"]
 
 Phase = Literal["", "Emptying", "Seeding", "Joining", "Done"]
 
@@ -21,40 +19,40 @@ class ClusterReference(Model):
 
 class EtcdRestoreSpec(
     Spec,
-    Place,
+    BackupDestination,
     rules=(
-        ONE_PLACE,
-        names_its_place("backupStorageType"),
-        Rule("self == oldSelf", message="a restore cannot be changed: make another one"),
+        ONE_DESTINATION,
+        matches_destination("backupStorageType"),
+        Rule("self == oldSelf", message="a restore is immutable: create another one"),
     ),
 ):
     backup_storage_type: Literal["S3", "GCS", "ABS", "PVC", "Local"] | None = None
     etcd_cluster: ClusterReference
     """An EtcdCluster of this namespace. Create it with `paused: true` to start it from the snapshot."""
     without_safety_copy: bool = False
-    """Goes on where no member of the cluster answers, so that nothing can be copied of what it has."""
+    """Restores without a safety copy if no member of the cluster answers."""
 
 
 class EtcdRestoreStatus(Status):
     succeeded: Annotated[bool, Column("Succeeded")] = False
     reason: str = ""
-    """What it waits for, or why it does not go on."""
+    """The current wait, or the cause of a failure."""
     phase: Annotated[Phase, Column("Phase")] = ""
-    """Empty while nothing of the cluster was touched."""
+    """Empty until the restore changes the cluster."""
     sha256: str = ""
-    """The snapshot that was fetched and checked."""
+    """The hash of the verified snapshot."""
     etcd_revision: Annotated[int, Column("Revision")] = 0
     next_revision: int = 0
-    """The cluster goes on from here: higher than it has ever been, and nothing older can be watched any more. Only etcd
-    3.5.10 and later can; others go on from `etcdRevision`.
+    """The cluster continues from this revision, which is higher than any before; older ones count as compacted. etcd before
+    3.5.10 continues from `etcdRevision`.
     """
     safety_copy: str = ""
-    """Where the data is that the cluster had before, in the same store."""
+    """The object with the cluster's data before the restore, in the same store."""
     seed: str = ""
-    """The member that the others learn from."""
+    """The first member, which starts from the snapshot."""
     resumed: bool = False
-    """The cluster goes on from it. Whoever pauses it after that has his reasons."""
+    """True if the restore has resumed the cluster; it does not resume it again if somebody pauses it."""
 
 
 class EtcdRestore(Resource[EtcdRestoreSpec, EtcdRestoreStatus], group=GROUP, version="v1beta2"):
-    """Brings a cluster of etcd to what a snapshot has."""
+    """Restores an etcd cluster from a snapshot."""

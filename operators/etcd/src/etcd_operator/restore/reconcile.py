@@ -1,25 +1,24 @@
-"""A restore, phase by phase. Each phase is written down before it is begun, and can be begun again."""
+"""Reconciles EtcdRestores phase by phase. The status records a phase before it starts, and each phase can be repeated."""
 
 from __future__ import annotations
 
 import tempfile
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from etcd_operator.backup.archive import Archive
-from etcd_operator.backup.claims import Visit
-from etcd_operator.backup.faults import LONGEST_REASON, BackupError
-from etcd_operator.backup.namespace_limit import NamespaceLimit
-from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, take
-from etcd_operator.backup.store import Store
-from etcd_operator.backup.stores import Stores
-from etcd_operator.backup.trial import Trial
+from etcd_operator.backup.claim_mounts import StoreRequest
+from etcd_operator.backup.schedule import NamespaceLimit
+from etcd_operator.backup.snapshot_store import LONGEST_REASON, BackupError, SnapshotStore
+from etcd_operator.backup.snapshots import MAX_BYTES, Snapshot, SnapshotVerifier, take
+from etcd_operator.backup.store_opener import StoreOpener
+from etcd_operator.connector import EtcdConnector
 from etcd_operator.kinds import EtcdCluster, PodPolicy
-from etcd_operator.reaching import Reach
 from etcd_operator.restore.kinds import EtcdRestore, Phase
-from etcd_operator.restore.revisions import unseen
-from etcd_operator.restore.seeding import (
+from etcd_operator.restore.lock import acquire, is_superseded, restores_ahead
+from etcd_operator.restore.seed import (
     emptied,
     hand_over,
     is_gone,
@@ -30,13 +29,29 @@ from etcd_operator.restore.seeding import (
     seeded,
     started,
 )
-from etcd_operator.restore.turns import ahead, has_turn, is_over
-from etcd_operator.trust import FaultError
-from etcd_operator.versions import Version
+from etcd_operator.tls import CredentialsError
+from etcd_operator.versions import EtcdVersion
 from navarch import Context, Result, Retry
 from navarch.errors import Forbidden, InvalidValueError, NotFound
 
-__all__ = ["RestoreReconciler", "cluster_of"]
+_AHEAD: Final = 1_000_000_000
+"""The margin that etcd recommends."""
+
+
+def unseen(now: datetime, *known: int) -> int:
+    """Returns a revision above all that the cluster can have reached since the known ones.
+
+    It is the time in microseconds: etcd makes less than a million writes a second, so a cluster that started from an
+    earlier such revision is below it, even if it was deleted in between. If a clock was set back, the known revisions
+    decide.
+
+    >>> unseen(datetime.fromisoformat("2026-01-01T00:00:00Z"), 1234)
+    1767225600000000
+    >>> unseen(datetime.fromisoformat("2026-01-01T00:00:00Z"), 1234, 1767225600000000)
+    1767226600000000
+    """
+    return max(int(now.timestamp() * 1_000_000), max(known) + _AHEAD)
+
 
 _SOON: Final = 0.3
 _TURN_SECONDS: Final = 5.0
@@ -45,9 +60,17 @@ _CLAIM_LONGEST: Final = 4 * 3600.0
 
 
 class RestoreReconciler:
-    """Brings `EtcdRestore`s about. `image` has a Python, for what happens in the pod before etcd starts."""
+    """Reconciles EtcdRestores. `image` contains Python, for the init containers of the first member."""
 
-    def __init__(self, stores: Stores, reach: Reach, trial: Trial, image: str, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        stores: StoreOpener,
+        reach: EtcdConnector,
+        trial: SnapshotVerifier,
+        image: str,
+        *,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         self._limit = NamespaceLimit()
         self._max_bytes = max_bytes
         self._stores = stores
@@ -56,7 +79,7 @@ class RestoreReconciler:
         self._image = image
 
     async def reconcile(self, restore: EtcdRestore, ctx: Context) -> Result | None:
-        """One phase further, or a look at how far it is. What does not work is said, and tried again."""
+        """Advances the restore by at most one phase. A failure goes into the status, and is retried."""
         await self._stores.tidy(restore, ctx)
         if restore.status.phase == "Done":
             return None
@@ -66,12 +89,12 @@ class RestoreReconciler:
                     restore.status.reason = restore.status.reason or why_not
                     return Result(after=_TURN_SECONDS)
                 await self._go_on(restore, await cluster_of(restore, ctx), ctx)
-        except (BackupError, FaultError, InvalidValueError) as error:
+        except (BackupError, CredentialsError, InvalidValueError) as error:
             restore.status.reason = str(error)[:LONGEST_REASON]
             ctx.event("RestoreWaits", restore.status.reason, type="Warning")
             raise Retry(restore.status.reason) from None
         except Forbidden as error:
-            restore.status.reason = f"Kubernetes does not let it happen: {error}"
+            restore.status.reason = f"the API server refused: {error}"
             raise Retry(restore.status.reason) from None
         return Result(after=_SOON)
 
@@ -87,12 +110,14 @@ class RestoreReconciler:
                 await self._join(restore, cluster, ctx)
 
     async def _prepare(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
-        """Nothing of the cluster is touched before this has succeeded."""
-        if others := await ahead(restore, ctx):
-            raise BackupError(f"{others[0].name} is under way and goes first; deleted, it would not be waited for")
+        """Verifies the snapshot and takes the safety copy; nothing of the cluster changes before that."""
+        if others := await restores_ahead(restore, ctx):
+            raise BackupError(
+                f"waiting for EtcdRestore {others[0].name} of the same cluster; delete it to go on without it"
+            )
         if strangers := await left_by_others(cluster, ctx):
-            words = f"there is something of another cluster of this name: {', '.join(strangers)}"
-            raise BackupError(f"{words}; unless it goes by itself, delete its pods and claims")
+            message = f"pods or claims of another cluster of this name exist: {', '.join(strangers)}"
+            raise BackupError(f"{message}; if they are not being deleted, delete them")
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             async with self._opened(restore, cluster, ctx) as (store, name):
                 snapshot = await Archive(store, max_bytes=self._max_bytes).fetch(name, Path(folder) / "snapshot.db")
@@ -103,20 +128,25 @@ class RestoreReconciler:
         restore.status.sha256, restore.status.etcd_revision = snapshot.sha256, snapshot.revision
         restore.status.next_revision = unseen(ctx.now(), snapshot.revision, now.revision if now else 0)
         restore.status.seed = await seed_name(cluster, ctx)
-        _enter(restore, ctx, "Emptying", f"the snapshot is good, revision {snapshot.revision}; members are stopped")
+        _enter(
+            restore,
+            ctx,
+            "Emptying",
+            f"the snapshot is verified, revision {snapshot.revision}; the members are being stopped",
+        )
 
     async def _empty(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
-        """Where another restore was faster, what the cluster has is not what was copied: it begins again after that one."""
-        if not await has_turn(cluster, restore, ctx):
-            restore.status.phase, restore.status.reason = "", f"another restore of {cluster.name} goes first"
+        """Stops the members. If another restore acquired the cluster, this one starts over: its safety copy is outdated."""
+        if not await acquire(cluster, restore, ctx):
+            restore.status.phase, restore.status.reason = "", f"waiting for another restore of {cluster.name}"
         elif await emptied(cluster, ctx):
-            _enter(restore, ctx, "Seeding", f"{restore.status.seed} begins with the snapshot")
+            _enter(restore, ctx, "Seeding", f"the members are stopped; {restore.status.seed} starts from the snapshot")
 
     def _opened(
         self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context
-    ) -> AbstractAsyncContextManager[tuple[Store, str]]:
+    ) -> AbstractAsyncContextManager[tuple[SnapshotStore, str]]:
         policy = cluster.spec.pod or PodPolicy()
-        visit = Visit(
+        visit = StoreRequest(
             ctx=ctx,
             owner=restore,
             policy=policy,
@@ -127,22 +157,20 @@ class RestoreReconciler:
         return self._stores.opened(restore.spec, visit)
 
     async def _taken_now(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context, path: Path) -> Snapshot | None:
-        """What the cluster has now; None if it has never had anything, or may go without."""
+        """Takes a snapshot of the current data; None if the cluster never formed, or withoutSafetyCopy allows it."""
         if not cluster.status.cluster_id:
             return None
         try:
             async with self._reach.cluster(cluster, ctx) as reached:
                 return await take(reached, path, max_bytes=self._max_bytes)
-        except (BackupError, FaultError) as error:
+        except (BackupError, CredentialsError) as error:
             if restore.spec.without_safety_copy:
                 return None
-            words = f"no safety copy of what {cluster.name} has: {error}; withoutSafetyCopy goes on without one"
-            raise BackupError(words) from None
+            message = f"the safety copy of {cluster.name} failed: {error}; set withoutSafetyCopy to restore without one"
+            raise BackupError(message) from None
 
-    async def _safe(self, now: Snapshot | None, store: Store, name: str, ctx: Context) -> str:
-        """The name of what the cluster has now, in the same store; empty if there is nothing. No other copy is overwritten: of
-        what an earlier restore has put there, it may be the only one.
-        """
+    async def _safe(self, now: Snapshot | None, store: SnapshotStore, name: str, ctx: Context) -> str:
+        """Stores the safety copy in the same store under an unused name, which it returns; empty if there is no data."""
         if now is None:
             return ""
         archive = Archive(store)
@@ -152,29 +180,30 @@ class RestoreReconciler:
     async def _seed(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
         pod = await started(cluster, restore, ctx, self._image)
         if pod is None:
-            restore.status.reason = f"{restore.status.seed} is made anew, as it is asked for now"
+            restore.status.reason = f"the pod {restore.status.seed} differs from the spec: it is recreated"
             return
         if await seeded(pod, self._reach.pods(cluster, [pod], ctx), restore):
             await released(cluster, restore, ctx)
-            _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the others join it")
+            _enter(restore, ctx, "Joining", f"{restore.status.seed} serves the snapshot; the other members join it")
             return
         with tempfile.TemporaryDirectory(prefix="etcd-restore-") as folder:
             way = await self._reach.way(cluster, ctx)
             await hand_over(pod, restore, way, lambda: self._fetched(restore, cluster, ctx, Path(folder)))
 
     async def _join(self, restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
-        """Where all is lost again before the cluster has formed, it begins with the snapshot again: nobody has more. After
-        that there may be a newer backup, and whoever lost the data is asked.
+        """Resumes the cluster and waits for its members. If all data is lost before it has formed, it starts over.
+
+        After that a newer backup may exist, so a person decides.
         """
-        if is_over(cluster, restore):
-            _enter(restore, ctx, "Done", f"{cluster.name} was given to another restore before all had joined")
+        if is_superseded(cluster, restore):
+            _enter(restore, ctx, "Done", f"another restore acquired {cluster.name} before all members had joined")
         elif not restore.status.resumed:
             await resume(cluster, ctx)
             restore.status.resumed = True
         elif _may_begin_again(cluster) and await is_gone(cluster, restore, ctx) and await _is_alone(restore, ctx):
             status, now = restore.status, ctx.now()
             status.resumed, status.next_revision = False, unseen(now, status.etcd_revision, status.next_revision)
-            _enter(restore, ctx, "Emptying", f"nothing is left of {status.seed}: it begins with the snapshot again")
+            _enter(restore, ctx, "Emptying", f"{status.seed} lost its pod and claim: it starts from the snapshot again")
         else:
             _finish(restore, cluster, ctx)
 
@@ -184,12 +213,12 @@ class RestoreReconciler:
 
 
 async def cluster_of(restore: EtcdRestore, ctx: Context) -> EtcdCluster:
-    """As the server knows it: a cache that is behind may not know yet that it has data, of which a copy is to be kept."""
+    """Reads the cluster from the API server: a stale cache may not show data that needs a safety copy."""
     name = restore.spec.etcd_cluster.name
     try:
         return await ctx.client.get(EtcdCluster, name, namespace=restore.namespace)
     except NotFound:
-        raise BackupError(f"there is no EtcdCluster {name}; create it with `paused: true`") from None
+        raise BackupError(f"EtcdCluster {name} does not exist; create it with `paused: true`") from None
 
 
 def _may_begin_again(cluster: EtcdCluster) -> bool:
@@ -197,7 +226,7 @@ def _may_begin_again(cluster: EtcdCluster) -> bool:
 
 
 async def _is_alone(restore: EtcdRestore, ctx: Context) -> bool:
-    """Whether nobody restores the same cluster beside it."""
+    """Reports whether no other unfinished restore names the same cluster."""
     others = await ctx.client.list(EtcdRestore, namespace=restore.namespace)
     into = restore.spec.etcd_cluster
     return not any(
@@ -206,20 +235,25 @@ async def _is_alone(restore: EtcdRestore, ctx: Context) -> bool:
 
 
 def _refuse_older(snapshot: Snapshot, cluster: EtcdCluster) -> None:
-    wanted = Version.of(cluster.spec.version)
-    if snapshot.version and Version.of(snapshot.version)[:2] > wanted[:2]:
+    wanted = EtcdVersion.of(cluster.spec.version)
+    if snapshot.version and EtcdVersion.of(snapshot.version)[:2] > wanted[:2]:
         raise BackupError(f"etcd {wanted} cannot read a snapshot of {snapshot.version}: set the cluster's version")
 
 
-def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, words: str) -> None:
-    restore.status.phase, restore.status.reason = phase, words
-    ctx.event(f"Restore{phase}", words)
+def _enter(restore: EtcdRestore, ctx: Context, phase: Phase, message: str) -> None:
+    restore.status.phase, restore.status.reason = phase, message
+    ctx.event(f"Restore{phase}", message)
 
 
 def _finish(restore: EtcdRestore, cluster: EtcdCluster, ctx: Context) -> None:
     ready = len(cluster.status.members.ready)
-    paused = f"; {cluster.name} is paused, and nobody joins" if cluster.spec.paused else ""
+    paused = f"; {cluster.name} is paused, so no member joins" if cluster.spec.paused else ""
     restore.status.reason = f"{ready} of {cluster.spec.size} members serve{paused}"
     if cluster.status.cluster_id and ready == cluster.spec.size:
-        _enter(restore, ctx, "Done", f"revision {restore.status.etcd_revision} and what came after is served")
+        _enter(
+            restore,
+            ctx,
+            "Done",
+            f"all members serve the snapshot of revision {restore.status.etcd_revision} and later writes",
+        )
         restore.status.succeeded = True

@@ -1,4 +1,4 @@
-"""A block of loopback addresses that no other cluster on this machine has."""
+"""Address allocation: `LoopbackBlock` for pods that run, `AddressPool` for simulated ones."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import ipaddress
 import socket
 from collections import deque
 from contextlib import suppress
+from ipaddress import IPv4Network
 from typing import Final, Self
 
 from navarch.errors import ConfigError
-
-__all__ = ["Block"]
 
 _FIRST: Final = 64
 _LAST: Final = 254
@@ -18,10 +17,43 @@ _LOCK_PORT: Final = 47640
 """Held on the last address of a block for as long as the block is: the kernel gives it back even after kill -9."""
 
 
-class Block:
-    """127.n.0.0/16: the lower half for services, the upper half for pods and nodes.
+class AddressPool:
+    """The addresses of one network. A released address is reused as late as possible."""
 
-    An address that was given back is given out again as late as possible.
+    def __init__(self, network: str) -> None:
+        self._network = IPv4Network(network)
+        self._fresh = self._network.hosts()
+        self._taken: set[str] = set()
+        self._returned: deque[str] = deque()
+
+    def take(self) -> str:
+        """Returns a free address; raises `ConfigError` if there is none."""
+        for address in map(str, self._fresh):
+            if address not in self._taken:
+                self._taken.add(address)
+                return address
+        if not self._returned:
+            raise ConfigError(f"expected a free address in {self._network}, got none")
+        self._taken.add(address := self._returned.popleft())
+        return address
+
+    def keep(self, address: str) -> str:
+        """Marks an address as taken, and returns it."""
+        self._taken.add(address)
+        return address
+
+    def give_back(self, address: str) -> None:
+        """Releases an address."""
+        if address in self._taken:
+            self._taken.remove(address)
+            self._returned.append(address)
+
+
+class LoopbackBlock:
+    """127.n.0.0/16: the lower half for services, the upper half for pods and nodes. No two clusters of a machine share
+    it.
+
+    A released address is reused as late as possible.
     """
 
     def __init__(self, number: int, lock: socket.socket) -> None:
@@ -34,7 +66,7 @@ class Block:
 
     @classmethod
     def take(cls, preferred: int = _FIRST) -> Self:
-        """A block that is free: the preferred one or the next one after it; raises `ConfigError` if all are taken."""
+        """Takes a free block: the preferred one or the next one after it; raises `ConfigError` if all are taken."""
         for number in (*range(preferred, _LAST + 1), *range(_FIRST, preferred)):
             lock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             with suppress(OSError):
@@ -46,7 +78,7 @@ class Block:
         )
 
     def address(self) -> str:
-        """An address for a pod or a node."""
+        """Returns a free address for a pod or a node."""
         fresh = next(self._fresh, None)
         if fresh is not None:
             return str(fresh)
@@ -55,13 +87,13 @@ class Block:
         return self._returned.popleft()
 
     def has(self, address: str) -> bool:
-        """Whether the address is one of this block."""
+        """Returns whether the address is in this block."""
         return ipaddress.ip_address(address) in self._pods
 
     def give_back(self, address: str) -> None:
-        """Nobody uses the address any more."""
+        """Releases an address."""
         self._returned.append(address)
 
     def close(self) -> None:
-        """The block is anybody's."""
+        """Releases the block."""
         self._lock.close()

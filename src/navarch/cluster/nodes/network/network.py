@@ -1,4 +1,4 @@
-"""`Network`: addresses of pods, their hosts files, and the proxies of services, kept as the cluster is."""
+"""`ClusterNetwork`: assigns addresses to pods, writes their hosts files, and runs the proxies of services."""
 
 from __future__ import annotations
 
@@ -12,49 +12,45 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.cache import Cache, Cached, Change
 from navarch.client import Client
-from navarch.cluster.nodes.network.addresses import Block
-from navarch.cluster.nodes.network.datagrams import Datagrams
-from navarch.cluster.nodes.network.host_ports import host_ports, wants_host_ports
-from navarch.cluster.nodes.network.names import Name, hosts_text, names_of
-from navarch.cluster.nodes.network.proxies import Address, Proxies, routes
+from navarch.cluster.nodes.network.addresses import LoopbackBlock
+from navarch.cluster.nodes.network.hosts_file import HostsEntry, hosts_text, names_of
+from navarch.cluster.nodes.network.proxies import TcpProxies, UdpProxies
+from navarch.cluster.nodes.network.routes import Address, host_ports, routes, wants_host_ports
 from navarch.k8s.core.v1 import Node, Pod, Service, ServicePort, ServiceSpec
 from navarch.k8s.discovery.v1 import EndpointSlice
 
-__all__ = ["Network"]
-
 _log = logging.getLogger("navarch.nodes")
-
 _PAUSE_SECONDS: Final = 0.01
 """Changes that come together are followed together."""
 _API_SERVER: Final = ("default", "kubernetes")
 
 
 @dataclass(slots=True)
-class _Member:
+class _NetworkPod:
     pod: Pod
     address: str
     write_hosts: Callable[[bytes], None]
     text: str = ""
 
 
-class Network:
-    """One for all nodes of a cluster: `run` it. Pods `join` and `leave`."""
+class ClusterNetwork:
+    """The network of all nodes of a cluster. Run `run`; pods `join` and `leave`."""
 
-    def __init__(self, client: Client, block: Block, clock: Clock, rng: random.Random) -> None:
+    def __init__(self, client: Client, block: LoopbackBlock, clock: Clock, rng: random.Random) -> None:
         self.block = block
         self._clock = clock
         self._cache = Cache(client, clock, rng)
         self._services = self._cache.collection(Service)
         self._slices = self._cache.collection(EndpointSlice)
         self._nodes = self._cache.collection(Cached(Node, keep=("status.addresses",)))
-        self._proxies = Proxies(rng)
-        self._datagrams = Datagrams(clock, rng)
-        self._members: dict[str, _Member] = {}
-        self._names: list[Name] = []
+        self._proxies = TcpProxies(rng)
+        self._datagrams = UdpProxies(clock, rng)
+        self._members: dict[str, _NetworkPod] = {}
+        self._names: list[HostsEntry] = []
         self._changed, self._followed = asyncio.Event(), asyncio.Event()
 
     async def run(self) -> None:
-        """Follows services and their pods until it is cancelled."""
+        """Watches Services, EndpointSlices and Nodes, and updates proxies and hosts files until it is cancelled."""
         for collection in (self._services, self._slices, self._nodes):
             collection.subscribe(self._heard)
         try:
@@ -71,9 +67,10 @@ class Network:
             await self._proxies.close()
 
     async def services(self) -> list[Service]:
-        """All services as pods find them, as soon as they have been read.
+        """Returns all services as pods reach them, after the first sync.
 
-        The API server is found at its own address where its service has none: ports below 1024 may be root's alone.
+        The API server's service has the server's own address if its port cannot be bound (ports below 1024 may need
+        root).
         """
         await self._followed.wait()
         return [self._found(service) for service in self._known()]
@@ -93,26 +90,26 @@ class Network:
         return Service(name=service.name, namespace=service.namespace, spec=spec)
 
     def join(self, pod: Pod, write_hosts: Callable[[bytes], None]) -> str:
-        """Gives the pod an address and writes its hosts file, which is kept up to date until it leaves.
+        """Assigns an address to the pod and writes its hosts file, which is updated until the pod leaves.
 
         Raises the `OSError` of `write_hosts`; a later one is logged, and the next change is written again.
         """
         known = self._members.get(pod.metadata.uid)
         if known is None:
-            known = self._members[pod.metadata.uid] = _Member(pod, self.block.address(), write_hosts)
+            known = self._members[pod.metadata.uid] = _NetworkPod(pod, self.block.address(), write_hosts)
             self._note(known)
         self._write(known)
         return known.address
 
     def leave(self, uid: str) -> None:
-        """The pod is gone."""
+        """Releases the pod's address."""
         member = self._members.pop(uid, None)
         if member is not None:
             self.block.give_back(member.address)
             self._note(member)
 
-    def _note(self, member: _Member) -> None:
-        """Ports on nodes come and go with the pods that want them."""
+    def _note(self, member: _NetworkPod) -> None:
+        """Notifies of a change if the pod has host ports."""
         if wants_host_ports(member.pod):
             self._changed.set()
 
@@ -129,14 +126,19 @@ class Network:
                 self._write(member)
             except OSError as error:  # its disk may be full: the others are written, and this one at the next change
                 pod = member.pod
-                _log.warning("hosts file of pod %s/%s stays as it is: %s", pod.namespace, pod.name, error)
+                _log.warning(
+                    "writing the hosts file of pod %s/%s failed: %s; the next change writes it again",
+                    pod.namespace,
+                    pod.name,
+                    error,
+                )
         nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
         places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
         datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
         self._datagrams.follow(datagrams)
         await self._proxies.follow(host_ports(pods, nodes) | routes(services, slices, places), _bypassed(services))
 
-    def _write(self, member: _Member) -> None:
+    def _write(self, member: _NetworkPod) -> None:
         text = hosts_text(member.pod, member.address, self._names)
         if text != member.text:
             member.write_hosts(text.encode())
@@ -144,7 +146,7 @@ class Network:
 
 
 def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
-    """Where the API server would be, but for which pods are led straight to it."""
+    """Returns the addresses of the API server's service, which pods reach directly."""
     return frozenset(
         (service.spec.cluster_ip or "", port.port)
         for service in services
@@ -153,8 +155,8 @@ def _bypassed(services: Iterable[Service]) -> frozenset[Address]:
     )
 
 
-def _addresses(nodes: Iterable[Node], block: Block) -> dict[str, str]:
-    """The addresses of nodes by name, but for those that are not this cluster's own: others may listen there."""
+def _addresses(nodes: Iterable[Node], block: LoopbackBlock) -> dict[str, str]:
+    """Returns the addresses of nodes by name, without addresses outside of this cluster's block."""
     found = {
         node.name: known.address
         for node in nodes

@@ -1,74 +1,149 @@
-"""Services at their own addresses: each port is a small proxy in front of the pods behind it."""
+"""Proxies of services: a TCP or UDP listener for each port of each service forwards to a pod."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
+from navarch._base.clock import Clock
 from navarch._base.tasks import cancel_and_wait
-from navarch.cluster.nodes.network.names import SERVICE_LABEL
-from navarch.k8s.core.v1 import Service, ServicePort
-from navarch.k8s.discovery.v1 import EndpointSlice
-
-__all__ = ["Address", "Proxies", "routes"]
-
-Address = tuple[str, int]
-_PIECE: Final = 65536
+from navarch.cluster.nodes.network.routes import Address
 
 _log = logging.getLogger("navarch.nodes")
+_LARGEST: Final = 65536
+_IDLE_SECONDS: Final = 60.0
+"""A client that was silent for so long may get another pod."""
+_PIECE: Final = 65536
 
 
-def routes(
-    services: Iterable[Service], slices: Iterable[EndpointSlice], nodes: Sequence[str] = (), *, protocol: str = "TCP"
-) -> dict[Address, list[Address]]:
-    """Where the ports of services, and their ports on nodes of these addresses, lead to: pods that are ready or, if none
-    is, those that still serve while they end.
-    """
-    parts: dict[tuple[str, str], list[EndpointSlice]] = {}
-    for part in slices:
-        parts.setdefault((part.namespace, part.labels.get(SERVICE_LABEL, "")), []).append(part)
-    found: dict[Address, list[Address]] = {}
-    for service in services:
-        own = parts.get((service.namespace, service.name), [])
-        for port in service.spec.ports or []:
-            if (port.protocol or "TCP") == protocol and _is_proxied(service.spec.cluster_ip or ""):
-                found |= dict.fromkeys(_places(service, port, nodes), _behind(own, port.name or ""))
+@dataclass(slots=True)
+class _Flow:
+    """The forwarding between one client and one pod."""
+
+    pod: Address
+    link: socket.socket
+    used_at: float
+
+
+class _UdpListener:
+    """The listener of one port of one service."""
+
+    def __init__(self, address: Address, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._flows: dict[Address, _Flow] = {}
+        self._loop = asyncio.get_running_loop()
+        self.pods: list[Address] = []
+        self._socket = _bound(address)
+        self._loop.add_reader(self._socket, self._asked)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        for client in list(self._flows):
+            self._end(client)
+
+    def _asked(self) -> None:
+        while True:
+            try:
+                data, client = self._socket.recvfrom(_LARGEST)
+            except OSError:
+                return
+            self._send(client, data)
+
+    def _send(self, client: Address, data: bytes) -> None:
+        """Forwards a datagram to the client's pod; drops it if there is no pod."""
+        flow = self._flows.get(client)
+        if flow is None or flow.pod not in self.pods:
+            flow = self._begun(client)
+        if flow is not None:
+            flow.used_at = self._clock.monotonic()
+            try:
+                flow.link.send(data)
+            except OSError:
+                self._end(client)
+
+    def _begun(self, client: Address) -> _Flow | None:
+        self._forget_silent()
+        self._end(client)
+        if not self.pods:
+            return None
+        pod = self._rng.choice(self.pods)
+        link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        link.setblocking(False)
+        link.connect(pod)
+        self._loop.add_reader(link, self._answered, client, link)
+        flow = self._flows[client] = _Flow(pod, link, self._clock.monotonic())
+        return flow
+
+    def _answered(self, client: Address, link: socket.socket) -> None:
+        while True:
+            try:
+                self._socket.sendto(link.recv(_LARGEST), client)
+            except OSError:
+                return
+
+    def _forget_silent(self) -> None:
+        now = self._clock.monotonic()
+        for client in [client for client, flow in self._flows.items() if now - flow.used_at > _IDLE_SECONDS]:
+            self._end(client)
+
+    def _end(self, client: Address) -> None:
+        flow = self._flows.pop(client, None)
+        if flow is not None:
+            self._loop.remove_reader(flow.link)
+            flow.link.close()
+
+
+def _bound(address: Address) -> socket.socket:
+    found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        found.setblocking(False)
+        found.bind(address)
+    except OSError:
+        found.close()
+        raise
     return found
 
 
-def _places(service: Service, port: ServicePort, nodes: Sequence[str]) -> list[Address]:
-    """Where a port of a service is to be reached."""
-    on_nodes = [(node, port.node_port) for node in nodes if port.node_port]
-    return [(service.spec.cluster_ip or "", port.port), *on_nodes]
+class UdpProxies:
+    """Keeps a listener for each UDP port of each service."""
+
+    def __init__(self, clock: Clock, rng: random.Random) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._listeners: dict[Address, _UdpListener] = {}
+
+    def follow(self, wanted: Mapping[Address, list[Address]]) -> None:
+        """Opens and closes listeners so that they match `wanted`."""
+        for address in [known for known in self._listeners if known not in wanted]:
+            self._listeners.pop(address).close()
+        for address, pods in wanted.items():
+            listener = self._listeners.get(address) or self._listening(address)
+            if listener is not None:
+                listener.pods = pods
+
+    def _listening(self, address: Address) -> _UdpListener | None:
+        try:
+            listener = self._listeners[address] = _UdpListener(address, self._clock, self._rng)
+        except OSError as error:
+            _log.warning("cannot listen on service address %s:%d (UDP): %s", *address, error)
+            return None
+        return listener
+
+    def close(self) -> None:
+        """Closes all listeners."""
+        self.follow({})
 
 
-def _is_proxied(address: str) -> bool:
-    """Whether that is an address of this machine, and not of a cluster with a network of its own."""
-    return address not in {"", "None"} and ipaddress.ip_address(address).is_loopback
-
-
-def _behind(parts: Iterable[EndpointSlice], name: str) -> list[Address]:
-    ready: list[Address] = []
-    ending: list[Address] = []
-    for part in parts:
-        port = next((known.port for known in part.ports or [] if (known.name or "") == name), None)
-        for endpoint in part.endpoints or [] if port is not None else []:
-            conditions = endpoint.conditions
-            addresses = [(address, port or 0) for address in endpoint.addresses]
-            if conditions is None or conditions.ready is not False:
-                ready += addresses
-            elif conditions.serving and conditions.terminating:
-                ending += addresses
-    return ready or ending
-
-
-class Proxies:
-    """Keeps one listener for each port of each service. Connections that are open outlive changes of the service."""
+class TcpProxies:
+    """Keeps a listener for each TCP port of each service. Open connections survive changes of the service."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -79,11 +154,13 @@ class Proxies:
         self._bypassed: frozenset[Address] = frozenset()
 
     def behind(self, address: Address) -> list[Address]:
-        """Where the port of a service leads to that has no listener, since this machine refuses one; else nowhere."""
+        """Returns the backends of a service port for which this machine refused a listener; else none."""
         return self._routes.get(address, []) if address in self._refused else []
 
     async def follow(self, wanted: Mapping[Address, list[Address]], bypassed: frozenset[Address] = frozenset()) -> None:
-        """Services are as `wanted` says from now on; nobody misses a listener at those that are `bypassed`."""
+        """Opens and closes listeners so that they match `wanted`; a missing listener of a `bypassed` address is not
+        reported.
+        """
         self._routes, self._bypassed = wanted, bypassed
         for address in [known for known in self._listeners if known not in wanted]:
             self._listeners.pop(address).close()
@@ -111,14 +188,14 @@ class Proxies:
             self._refused.pop(address, None)
 
     def _refuse(self, address: Address, why: str) -> None:
-        """Notes it, to try again with the next change; it is said once."""
+        """Notes a refused listener, which the next change retries; logs each reason once."""
         if self._refused.get(address) != why:
             level = logging.DEBUG if address in self._bypassed else logging.WARNING
-            _log.log(level, "service at %s:%d cannot be reached: %s", *address, why)
+            _log.log(level, "cannot listen on service address %s:%d: %s", *address, why)
         self._refused[address] = why
 
     async def close(self) -> None:
-        """No service is reached any more, and every connection has ended."""
+        """Closes all listeners and connections."""
         for listener in self._listeners.values():
             listener.close()
         self._listeners.clear()
@@ -133,7 +210,7 @@ class Proxies:
             writer.close()
 
     async def _connected(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-        """One of the pods, by chance; one that refuses is passed over."""
+        """Connects to a random pod; tries the next one after a refusal."""
         pods = list(self._routes.get(address, ()))
         self._rng.shuffle(pods)
         for pod in pods:
@@ -143,7 +220,7 @@ class Proxies:
 
 
 async def _joined(*ways: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> None:
-    """Carries bytes both ways until both ends have said all."""
+    """Copies bytes both ways until both ends have closed."""
     try:
         async with asyncio.TaskGroup() as group:
             for reader, writer in ways:

@@ -1,1 +1,1 @@
-"""Pods of one node: one worker each, from the first container to the last word about it."""
+"""The pods of one node: a worker for each pod runs its containers and reports its status."""

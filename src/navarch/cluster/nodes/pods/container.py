@@ -1,31 +1,26 @@
-"""One container of a pod: started, looked after, and started again as its policy says."""
+"""`ContainerLoop`: pulls, starts, probes and restarts one container of a pod."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+from functools import partial
 from typing import Final, Literal
 
 from navarch._base.backoff import Delays
 from navarch._base.tasks import unless
 from navarch.cluster.nodes.images import Image
-from navarch.cluster.nodes.pods.checks import Target
-from navarch.cluster.nodes.pods.grace import Grace
-from navarch.cluster.nodes.pods.home import Home
-from navarch.cluster.nodes.pods.hooks import hook_fault
-from navarch.cluster.nodes.pods.launching import launch_of
-from navarch.cluster.nodes.pods.messages import last_words
-from navarch.cluster.nodes.pods.probing import ProbeKind, results
-from navarch.cluster.nodes.pods.pulling import until_pulled
-from navarch.cluster.nodes.pods.records import Record
-from navarch.cluster.nodes.runtime import Exit, Launch, Started
+from navarch.cluster.nodes.pods.container_config import generate_container_config, termination_message
+from navarch.cluster.nodes.pods.container_record import ContainerRecord
+from navarch.cluster.nodes.pods.probes import ProbeKind, ProbeTarget, hook_fault, probe_results
+from navarch.cluster.nodes.pods.sandbox import GracePeriod, PodSandbox
+from navarch.cluster.nodes.runtime import ContainerConfig, Exit, RunningContainer
 from navarch.errors import ContainerError, NavarchError
 from navarch.k8s.core.v1 import Container, Probe
 
-__all__ = ["ContainerLoop", "Policy"]
-
+_SHOWN_SECONDS = 1.0
+"""How long the fault itself is shown before the wait is."""
 Policy = Literal["Always", "OnFailure", "Never"]
-
 _NOT_STARTED: Final = Exit(128)
 _SIGNALS: Final[dict[str, int]] = {
     **signal.Signals.__members__,
@@ -35,19 +30,61 @@ _SIGNALS: Final[dict[str, int]] = {
 _LEAST_AFTER_HOOK: Final = 2.0
 
 
+async def until_pulled(sandbox: PodSandbox, record: ContainerRecord, stop: asyncio.Event) -> Image | None:
+    """Returns the image of a container once this machine has it; None if `stop` is set first."""
+    deps, delays = sandbox.deps, Delays(sandbox.deps.delays.pull, sandbox.deps.client.rng)
+    while not stop.is_set():
+        name = record.spec.image or ""
+        try:
+            found = deps.images.find(name)
+        except ContainerError as error:
+            delay = delays.next_delay()
+            _tell(sandbox, record, name, error)
+            await unless(stop.wait(), deps.clock.sleep(min(_SHOWN_SECONDS, delay / 2)))
+            _tell_wait(sandbox, record, name, error)
+            await unless(stop.wait(), deps.clock.sleep(delay))
+        else:
+            note = f'Container image "{name}" already present on machine and can be accessed by the pod'
+            sandbox.say("Pulled", note, container=record.spec.name)
+            return found
+    return None
+
+
+def _tell_wait(sandbox: PodSandbox, record: ContainerRecord, name: str, error: ContainerError) -> None:
+    if record.spec.image_pull_policy != "Never":
+        say = partial(sandbox.say, container=record.spec.name)
+        say("BackOff", f'Back-off pulling image "{name}"')
+        say("Failed", "Error: ImagePullBackOff", "Warning")
+        record.waits("ImagePullBackOff", f'Back-off pulling image "{name}": ErrImagePull: {error}')
+
+
+def _tell(sandbox: PodSandbox, record: ContainerRecord, name: str, error: ContainerError) -> None:
+    say = partial(sandbox.say, container=record.spec.name)
+    if record.spec.image_pull_policy == "Never":
+        note = f'Container image "{name}" is not present with pull policy of Never'
+        say("ErrImageNeverPull", note, "Warning")
+        say("Failed", "Error: ErrImageNeverPull", "Warning")
+        record.waits("ErrImageNeverPull", note)
+        return
+    say("Pulling", f'Pulling image "{name}"')
+    say("Failed", f'Failed to pull image "{name}": {error}', "Warning")
+    say("Failed", "Error: ErrImagePull", "Warning")
+    record.waits("ErrImagePull", str(error))
+
+
 class ContainerLoop:
     """Runs one container until it has ended for good, or is stopped."""
 
-    def __init__(self, home: Home, record: Record, policy: Policy) -> None:
-        self._home = home
-        self._clock = home.site.clock
+    def __init__(self, sandbox: PodSandbox, record: ContainerRecord, policy: Policy) -> None:
+        self._sandbox = sandbox
+        self._clock = sandbox.deps.clock
         self._policy = policy
         self._stopping = asyncio.Event()
-        self._last_grace: Grace | None = None
+        self._last_grace: GracePeriod | None = None
         self._redefined = False
-        self._delays = Delays(home.site.delays.restart, home.site.client.rng)
+        self._delays = Delays(sandbox.deps.delays.restart, sandbox.deps.client.rng)
         self._restarted = False
-        self._running: Started | None = None
+        self._running: RunningContainer | None = None
         self.record = record
         self.began = asyncio.Event()
         """Set when it has started for the first time and its startup probe and hook are content."""
@@ -55,16 +92,16 @@ class ContainerLoop:
 
     @property
     def container_id(self) -> str | None:
-        """The id of the container that runs now."""
+        """Returns the id of the running container."""
         return self._running.id if self._running is not None else None
 
     @property
     def name(self) -> str:
-        """The container's name."""
+        """Returns the container's name."""
         return self.record.spec.name
 
     async def run(self) -> None:
-        """Returns when it has ended and is not to be started again."""
+        """Returns when the container has ended and its policy does not restart it."""
         ended = self.record.terminated
         if ended is not None and not self._starts_again(Exit(ended.exit_code)):
             return
@@ -81,14 +118,14 @@ class ContainerLoop:
         return self._policy == "OnFailure" and exit_.code != 0
 
     async def _once(self) -> Exit | None:
-        """One start: how it ended, None if it was stopped before."""
+        """Starts the container once and returns its exit; None if it was stopped before the start."""
         launch = await self._until_launchable()
         if launch is None:
             return None
         self._redefined = False
         self.record.begins()
         try:
-            started = await self._home.site.runtime.start(launch)
+            started = await self._sandbox.deps.runtime.start(launch)
         except ContainerError as error:
             return self._could_not_start(error)
         self._running = started
@@ -98,12 +135,14 @@ class ContainerLoop:
             self._say("PortsRefused", started.notice, warning=True)
         return await self._attended(started)
 
-    async def _until_launchable(self) -> Launch | None:
-        delays = Delays(self._home.site.delays.mount, self._home.site.client.rng)
-        self.image = await until_pulled(self._home, self.record, self._stopping)
+    async def _until_launchable(self) -> ContainerConfig | None:
+        delays = Delays(self._sandbox.deps.delays.mount, self._sandbox.deps.client.rng)
+        self.image = await until_pulled(self._sandbox, self.record, self._stopping)
         while self.image is not None and not self._stopping.is_set():
             try:
-                launch = await launch_of(self._home, self.record.spec, self.image, self.record.attempt)
+                launch = await generate_container_config(
+                    self._sandbox, self.record.spec, self.image, self.record.attempt
+                )
             except (NavarchError, OSError) as error:
                 self._say("Failed", f"Error: {error}", warning=True)
                 self.record.waits("CreateContainerConfigError", str(error))
@@ -120,27 +159,27 @@ class ContainerLoop:
         self.record.waits("RunContainerError", text)
         return _NOT_STARTED
 
-    async def _attended(self, started: Started) -> Exit:
-        """Looks after it until it has ended."""
+    async def _attended(self, started: RunningContainer) -> Exit:
+        """Runs probes and hooks until the container has ended, and returns its exit."""
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._look_after(started), name=f"probes of {self.name}")
             exit_ = await started.wait()
             work.cancel()
         self._running = None
-        words = last_words(self._home, self.record.spec, self.record.restarts, exit_)
+        words = termination_message(self._sandbox, self.record.spec, self.record.restarts, exit_)
         self.record.ended(exit_, self._clock.now(), words)
         return exit_
 
     async def _back_off(self, ran: float) -> None:
-        """The first restart comes at once, those after it later and later."""
-        if ran >= self._home.site.delays.forgotten_after:
+        """Waits before a restart: not before the first one, then with backoff."""
+        if ran >= self._sandbox.deps.delays.forgotten_after:
             self._delays.reset()
             self._restarted = False
         if not self._restarted or self._redefined:
             self._restarted = True
             return
-        delay, pod = self._delays.next_delay(), self._home.pod
-        where = f"{pod.name}_{pod.namespace}({self._home.uid})"
+        delay, pod = self._delays.next_delay(), self._sandbox.pod
+        where = f"{pod.name}_{pod.namespace}({self._sandbox.uid})"
         self._say("BackOff", f"Back-off restarting failed container {self.name} in pod {where}", warning=True)
         text = f"back-off {_duration(delay)} restarting failed container={self.name} pod={where}"
         self.record.waits("CrashLoopBackOff", text)
@@ -148,7 +187,7 @@ class ContainerLoop:
 
     # While it runs
 
-    async def _look_after(self, started: Started) -> None:
+    async def _look_after(self, started: RunningContainer) -> None:
         if self._stopping.is_set():
             await self._end(started, self._last_grace or self._grace(None))
             return
@@ -170,9 +209,9 @@ class ContainerLoop:
             if spec.readiness_probe is not None:
                 group.create_task(self._watch_readiness(spec.readiness_probe, target))
 
-    async def _has_started(self, probe: Probe, started: Started, target: Target) -> bool:
-        """Whether the startup probe was content in the end; if not, the container is being ended."""
-        async for fault, well in results(probe, target, self._clock):
+    async def _has_started(self, probe: Probe, started: RunningContainer, target: ProbeTarget) -> bool:
+        """Returns whether the startup probe succeeded; if it failed, the container is being stopped."""
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Startup", fault)
             if well:
                 return True
@@ -181,15 +220,15 @@ class ContainerLoop:
         await self._restart(started, "startup", probe)
         return False
 
-    async def _watch_liveness(self, probe: Probe, started: Started, target: Target) -> None:
-        async for fault, well in results(probe, target, self._clock):
+    async def _watch_liveness(self, probe: Probe, started: RunningContainer, target: ProbeTarget) -> None:
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Liveness", fault)
             if well is False:
                 await self._restart(started, "liveness", probe)
                 return
 
-    async def _watch_readiness(self, probe: Probe, target: Target) -> None:
-        async for fault, well in results(probe, target, self._clock):
+    async def _watch_readiness(self, probe: Probe, target: ProbeTarget) -> None:
+        async for fault, well in probe_results(probe, target, self._clock):
             self._tell_fault("Readiness", fault)
             if well is not None:
                 self.record.is_ready(ready=well)
@@ -198,34 +237,38 @@ class ContainerLoop:
         if fault is not None:
             self._say("Unhealthy", f"{kind} probe failed: {fault}", warning=True)
 
-    async def _restart(self, started: Started, kind: str, probe: Probe) -> None:
+    async def _restart(self, started: RunningContainer, kind: str, probe: Probe) -> None:
         self._say("Killing", f"Container {self.name} failed {kind} probe, will be restarted")
         await self._end(started, self._grace(probe.termination_grace_period_seconds))
 
-    def _grace(self, seconds: int | None) -> Grace:
+    def _grace(self, seconds: int | None) -> GracePeriod:
         if seconds is None:
-            seconds = self._home.pod.spec.termination_grace_period_seconds
-        return Grace(self._clock, 30 if seconds is None else seconds)
+            seconds = self._sandbox.pod.spec.termination_grace_period_seconds
+        return GracePeriod(self._clock, 30 if seconds is None else seconds)
 
-    def _target(self, started: Started) -> Target:
-        home, on_host = self._home, self._home.pod.spec.host_network is True
-        return Target(home.site.runtime, started.id, self.record.spec, home.place.address, on_host=on_host)
+    def _target(self, started: RunningContainer) -> ProbeTarget:
+        sandbox, on_host = self._sandbox, self._sandbox.pod.spec.host_network is True
+        return ProbeTarget(
+            sandbox.deps.runtime, started.id, self.record.spec, sandbox.placement.address, on_host=on_host
+        )
 
     # Stopping
 
     async def redefine(self, spec: Container) -> None:
-        """Its image is another one now: it is started anew."""
+        """Restarts the container with a new image."""
         self.record.spec, self._redefined = spec, True
         if self._running is not None:
             self._say("Killing", f"Container {self.name} definition changed, will be restarted")
             await self._end(self._running, self._grace(None))
 
     def refuse(self) -> None:
-        """It is not to be started at all."""
+        """Prevents the container from being started."""
         self._stopping.set()
 
-    async def stop(self, grace: Grace) -> None:
-        """Ends it for good, within the grace if it wants to; one that is being started, as soon as it has."""
+    async def stop(self, grace: GracePeriod) -> None:
+        """Stops the container for good, within the grace period; a container that is being started is stopped after its
+        start.
+        """
         self._last_grace = grace
         self._stopping.set()
         running = self._running
@@ -234,13 +277,13 @@ class ContainerLoop:
             await self._end(running, grace)
 
     async def kill(self) -> None:
-        """Ends at once what runs though `run` does not: that has failed."""
+        """Kills the container after `run` has failed."""
         if self._running is not None:
             await self._running.signal(signal.SIGKILL)
             await self._running.wait()
             self._running = None
 
-    async def _end(self, started: Started, grace: Grace) -> None:
+    async def _end(self, started: RunningContainer, grace: GracePeriod) -> None:
         lifecycle = self.record.spec.lifecycle
         if lifecycle is not None and lifecycle.pre_stop is not None and grace.left > 0:
             hook = hook_fault(lifecycle.pre_stop, self._target(started), self._clock)
@@ -255,18 +298,18 @@ class ContainerLoop:
 
     def _say(self, reason: str, note: str, *, warning: bool = False) -> None:
         try:
-            self._home.say(reason, note, "Warning" if warning else "Normal", container=self.name)
+            self._sandbox.say(reason, note, "Warning" if warning else "Normal", container=self.name)
         except NavarchError:  # a note that no server would take
             return
 
 
 def _stop_signal(name: str | None) -> int:
-    """What a container is stopped by; SIGTERM for a name that is none."""
+    """Returns the number of the stop signal; SIGTERM for an unknown name."""
     return _SIGNALS.get(name or "", signal.SIGTERM)
 
 
 def _duration(seconds: float) -> str:
-    """As Go writes it.
+    """Formats seconds as Go does.
 
     >>> _duration(10), _duration(80), _duration(300), _duration(0.5)
     ('10s', '1m20s', '5m0s', '500ms')

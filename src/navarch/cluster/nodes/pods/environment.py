@@ -1,4 +1,4 @@
-"""A container's environment, from all of its sources."""
+"""Computes the environment of a container from all of its sources, and expands `$(NAME)` as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -7,30 +7,45 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from navarch.client import Client
-from navarch.cluster.nodes.downward import Place, field_value, resource_value
-from navarch.cluster.nodes.pods.expansion import expanded
 from navarch.cluster.nodes.pods.status import ephemeral_containers
+from navarch.cluster.nodes.volumes.projections import PodPlacement, field_value, resource_value
 from navarch.errors import ContainerError, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Container, EnvFromSource, EnvVar, EnvVarSource, Pod, Secret, Service
 
-__all__ = ["Environment", "service_variables"]
-
+_REFERENCE: Final = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _NAME: Final = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*")
 
 
-class Environment:
-    """Puts together the environment of one container. Raises `ContainerError` for what it refers to and is not there."""
+def expanded(text: str, values: Mapping[str, str]) -> str:
+    """Replaces the references in the text; `$$` becomes `$`, and an unknown reference stays.
 
-    def __init__(self, client: Client, pod: Pod, place: Place, services: Sequence[Service]) -> None:
+    >>> expanded("$(HOST):$(PORT) $$(HOST) $(NOBODY)", {"HOST": "db", "PORT": "80"})
+    'db:80 $(HOST) $(NOBODY)'
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[0] == "$$":
+            return "$"
+        return values.get(found[1], found[0])
+
+    # No reference ends behind the last parenthesis; looking for its end from each place would take time by the square.
+    last = text.rfind(")") + 1
+    return _REFERENCE.sub(value, text[:last]) + text[last:].replace("$$", "$")
+
+
+class Environment:
+    """Computes the environment of one container. Raises `ContainerError` for a missing source."""
+
+    def __init__(self, client: Client, pod: Pod, placement: PodPlacement, services: Sequence[Service]) -> None:
         self._client = client
         self._pod = pod
-        self._place = place
+        self._placement = placement
         self._services = services
         known = [*pod.spec.containers, *(pod.spec.init_containers or []), *ephemeral_containers(pod)]
         self._containers = {each.name: each for each in known}
 
     async def of(self, container: Container) -> dict[str, str]:
-        """All variables: those of services first, each source over those before it."""
+        """Returns all variables: those of services first; later sources override earlier ones."""
         links = self._pod.spec.enable_service_links is not False
         services = service_variables(self._services, self._pod.namespace, links=links)
         found: dict[str, str] = {}
@@ -63,9 +78,9 @@ class Environment:
 
     async def _value(self, source: EnvVarSource, container: Container) -> str | None:
         if source.field_ref is not None:
-            return field_value(self._pod, self._place, source.field_ref.field_path)
+            return field_value(self._pod, self._placement, source.field_ref.field_path)
         if source.resource_field_ref is not None:
-            return resource_value(self._containers, container.name, source.resource_field_ref, self._place)
+            return resource_value(self._containers, container.name, source.resource_field_ref, self._placement)
         reference = source.config_map_key_ref or source.secret_key_ref
         if reference is None:
             raise ContainerError("unsupported source of an environment variable")
@@ -99,7 +114,7 @@ class Environment:
 
 
 def service_variables(services: Sequence[Service], namespace: str, *, links: bool) -> dict[str, str]:
-    """Where services are, as Docker's links said it; without `links` only that of the API server.
+    """Returns the variables of services, as Docker links had them; without `links` only those of the API server.
 
     >>> from navarch.k8s.core.v1 import ServicePort, ServiceSpec
     >>> spec = ServiceSpec(cluster_ip="127.0.0.9", ports=[ServicePort(port=80, protocol="TCP")])

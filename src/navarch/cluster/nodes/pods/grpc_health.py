@@ -1,12 +1,10 @@
-"""One call of `grpc.health.v1.Health/Check`: as much of HTTP/2 as that takes."""
+"""A client of `grpc.health.v1.Health/Check`, with the part of HTTP/2 that one call needs."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 from typing import Final
-
-__all__ = ["grpc_fault"]
 
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _DATA, _HEADERS, _RESET, _SETTINGS, _PING, _GOAWAY = 0, 1, 3, 4, 6, 7
@@ -17,7 +15,7 @@ _SAYS: Final = 'service unhealthy (responded with "{}")'
 
 
 async def grpc_fault(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, service: str) -> str | None:
-    """Asks the server behind the connection; returns why the service is not well, or None."""
+    """Checks the service over the connection; returns why it is not serving, or None."""
     authority = "{}:{}".format(*writer.get_extra_info("peername")[:2])
     message = _message(service)
     writer.write(
@@ -41,7 +39,7 @@ def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
 
 
 def _headers(authority: str) -> bytes:
-    """Headers as literals, none of which is remembered: no tables are needed."""
+    """Encodes headers as literals without indexing, so that no table is needed."""
     fields = {
         ":method": "POST",
         ":scheme": "http",
@@ -75,7 +73,7 @@ def _varint(number: int) -> bytes:
 
 
 async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes | None:
-    """The data of the answer; None if it has none, as errors do."""
+    """Returns the data of the answer; None if it has none, as errors do."""
     found = b""
     while True:
         head = await reader.readexactly(9)
@@ -94,6 +92,6 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def _status(body: bytes) -> int:
-    """The field `status` of a HealthCheckResponse; 0 where it is not sent."""
+    """Returns the field `status` of a HealthCheckResponse; 0 if it is absent."""
     message = body[5:]
     return message[1] if message[:1] == b"\x08" else 0

@@ -1,4 +1,4 @@
-"""Nodes whose pods are data: each walks through declared stages of life, by the clock that was handed over."""
+"""Simulated nodes: their pods are data that pass through declared stages, by the client's clock."""
 
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 from navarch.cluster.nodes.simulated.stages import LIFE, Life, Stage

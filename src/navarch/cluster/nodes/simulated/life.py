@@ -1,4 +1,4 @@
-"""Where one simulated pod is in its life."""
+"""`PodLife`: the current stage of one simulated pod."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any, Final, Literal, NamedTuple, Self
 from navarch._base.backoff import Delays
 from navarch._base.clock import Clock
 from navarch.api import format_time, parse_time
-from navarch.cluster.nodes.simulated.seen import SeenPod
+from navarch.cluster.nodes.simulated.pod_view import PodView
 from navarch.cluster.nodes.simulated.stages import Life, Stage
-
-__all__ = ["Containers", "Instant", "PodLife"]
 
 _FORGOTTEN_AFTER: Final = 600.0
 """A container that ran so long counts as one that never failed."""
@@ -21,20 +19,20 @@ _KILLED: Final = 137
 
 
 class Instant(NamedTuple):
-    """The present: the time of day, and the moment by a clock that never runs backwards, as all times here are."""
+    """The current time: wall-clock time, and the monotonic time that all times here use."""
 
     day: datetime
     moment: float
 
     @classmethod
     def of(cls, clock: Clock) -> Self:
-        """Now."""
+        """Returns the current time of the clock."""
         return cls(clock.now(), clock.monotonic())
 
 
 @dataclass(slots=True)
-class Containers:
-    """How the containers of a pod are; they are all alike. Times are as in JSON."""
+class SimulatedContainers:
+    """The state of all containers of a pod, which are alike. Times are as in JSON."""
 
     state: Literal["waiting", "running", "ended"] = "waiting"
     ready: bool = False
@@ -51,10 +49,10 @@ class Containers:
 class PodLife:
     """One pod on its way through the stages."""
 
-    def __init__(self, pod: SeenPod, life: Life, address: str, now: Instant, rng: random.Random) -> None:
+    def __init__(self, pod: PodView, life: Life, address: str, now: Instant, rng: random.Random) -> None:
         self.pod = pod
         self.address = address
-        self.containers = Containers()
+        self.containers = SimulatedContainers()
         self.failure: Stage | None = None
         """Why the pod failed as a whole, if it did."""
         self.is_over = pod.is_over
@@ -75,7 +73,7 @@ class PodLife:
         self._go_on_from(now)
 
     def _go_on_from(self, now: Instant) -> None:
-        """What the status says was reached before: whoever simulates may have been started again."""
+        """Continues from the pod's status: the simulation may have been restarted."""
         here, moment = self.containers, now.moment
         known = next(iter(self.pod.status.container_statuses), None)
         if known is not None:
@@ -101,7 +99,7 @@ class PodLife:
 
     @property
     def due(self) -> float | None:
-        """When something next happens to it; None if nothing does."""
+        """Returns the time of the next change; None if there is none."""
         if self.is_over:
             return None
         times = [self._due] if self._next is not None else []
@@ -109,11 +107,11 @@ class PodLife:
 
     @property
     def has_stopped(self) -> bool:
-        """Whether it was to go, and nothing of it runs any more."""
+        """Returns whether a deleted pod has terminated."""
         return self.is_over and self.pod.metadata.deletion_timestamp is not None
 
-    def update(self, pod: SeenPod, moment: float) -> None:
-        """The pod is another one now; it may be one that is to go."""
+    def update(self, pod: PodView, moment: float) -> None:
+        """Takes a new version of the pod, which may be a deleted one."""
         self.pod = pod
         if pod.metadata.deletion_timestamp is None:
             return
@@ -124,7 +122,7 @@ class PodLife:
         self._stops_at = min(self._stops_at, self._grace_ends)
 
     def stood_still(self, since: float, now: float) -> None:
-        """Everything happens later, by as long as nothing did; who came or was told to go meanwhile begins only now."""
+        """Postpones everything by the time for which the node stood still; changes that came meanwhile begin now."""
         seconds = now - max(since, self._came)
         self._due += seconds
         self._began += seconds
@@ -134,7 +132,7 @@ class PodLife:
             self._grace_ends += told
 
     def advance(self, now: Instant) -> None:
-        """Goes through all that is due by now."""
+        """Passes all stages that are due."""
         while not self.is_over and (due := self.due) is not None and due <= now.moment:
             then = now.day - timedelta(seconds=now.moment - due)
             if self._stops_at is not None and self._stops_at <= due:
@@ -143,7 +141,7 @@ class PodLife:
                 self._enter(then)
 
     def lose(self, now: Instant) -> None:
-        """Whatever ran is gone, and nobody saw how it ended."""
+        """Ends running containers with an unknown exit, after their node was killed."""
         if not self.is_over and self.containers.state == "running":
             self._due = now.moment
             self._exit(Stage(becomes="exited", exit_code=_KILLED, reason="ContainerStatusUnknown"), now.day)
@@ -197,7 +195,7 @@ class PodLife:
             self._finish()
 
     def _start_again(self) -> None:
-        """At once after the first crash, later and later after the next ones."""
+        """Restarts the containers: at once after the first crash, then with backoff."""
         if self._due - self._began >= _FORGOTTEN_AFTER:
             self._crashes, self._delays = 0, None
         self._delays = self._delays or Delays(self._life.delays(), self._rng)
@@ -224,7 +222,7 @@ class PodLife:
 
 
 def _until_start(life: Life) -> float:
-    """Seconds from the beginning of a life until its containers run."""
+    """Returns the seconds from the beginning of a life until its containers run."""
     seconds = 0.0
     for stage in life.stages:
         seconds += stage.after

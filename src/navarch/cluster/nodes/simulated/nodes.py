@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import Final
 
 from navarch.client import Client
-from navarch.cluster.nodes.registration import Profile
-from navarch.cluster.nodes.simulated.addresses import Addresses
+from navarch.cluster.nodes.network.addresses import AddressPool
+from navarch.cluster.nodes.node_status import Profile
 from navarch.cluster.nodes.simulated.life import Instant
-from navarch.cluster.nodes.simulated.machine import Fault, Machine
+from navarch.cluster.nodes.simulated.node import Fault, SimulatedNode
 from navarch.cluster.nodes.simulated.pods import SimulatedPods
 from navarch.cluster.nodes.simulated.rounds import Rounds
 from navarch.cluster.nodes.simulated.stages import Life
-
-__all__ = ["SimulatedNodes"]
 
 _NETWORK: Final = "10.32.0.0/16"
 _RENEWAL_SECONDS: Final = 10.0
@@ -51,11 +49,11 @@ class SimulatedNodes:
 
     @property
     def names(self) -> Sequence[str]:
-        """The names of the nodes."""
+        """Returns the names of the nodes."""
         return tuple(self._machines)
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         for name in self._machines:
             self._beats.add(name)
         async with asyncio.TaskGroup() as group:
@@ -74,15 +72,15 @@ class SimulatedNodes:
     # Faults
 
     def cut_off(self, name: str) -> None:
-        """The cluster cannot be reached from this node, though its pods live on."""
+        """Cuts the node off from the API server, while its pods keep running."""
         self._break(name, "cut")
 
     def freeze(self, name: str) -> None:
-        """Everything on this node stands still."""
+        """Stops everything on the node."""
         self._break(name, "frozen")
 
     def kill(self, name: str) -> None:
-        """Everything on this node has ended, and nothing is said to the cluster."""
+        """Kills everything on the node, without a request to the API server."""
         self._break(name, "dead")
 
     def _break(self, name: str, fault: Fault) -> None:
@@ -93,7 +91,7 @@ class SimulatedNodes:
         machine.fault, machine.since = fault, self._client.clock.monotonic()
 
     def restore(self, name: str) -> None:
-        """The node is back: what was cut off or frozen goes on, what was killed is started again by its policy."""
+        """Restores the node: a cut or frozen one continues, a killed one restarts its pods by their policy."""
         machine, now = self._machines[name], Instant.of(self._client.clock)
         if machine.is_up:
             return
@@ -107,9 +105,9 @@ class SimulatedNodes:
         self._pods.look_at(name)
 
 
-def _machines(names: Sequence[str], profile: Profile | None) -> Iterator[Machine]:
-    like, addresses = profile or Profile(name="", runtime="simulated://1"), Addresses(_NETWORK)
+def _machines(names: Sequence[str], profile: Profile | None) -> Iterator[SimulatedNode]:
+    like, addresses = profile or Profile(name="", runtime="simulated://1"), AddressPool(_NETWORK)
     labels: Mapping[str, str] = {_LABEL: "true", **like.labels}
     capacity = {**_CAPACITY, **like.capacity}
     for name in names:
-        yield Machine(replace(like, name=name, address=addresses.take(), labels=labels, capacity=capacity))
+        yield SimulatedNode(replace(like, name=name, address=addresses.take(), labels=labels, capacity=capacity))

@@ -1,4 +1,4 @@
-"""The pods of all simulated nodes: one watch, one heap of times, and a write for each stage that is another one."""
+"""`SimulatedPods`: the pods of all simulated nodes: one watch, one heap of times, and one write per stage."""
 
 from __future__ import annotations
 
@@ -12,48 +12,46 @@ import msgspec
 from navarch.api import format_time
 from navarch.cache import Cache, Cached, Change, Collection
 from navarch.client import Client, Preconditions, StrategicPatch
-from navarch.cluster.nodes.simulated.addresses import Addresses
+from navarch.cluster.nodes.network.addresses import AddressPool
 from navarch.cluster.nodes.simulated.life import Instant, PodLife
-from navarch.cluster.nodes.simulated.machine import Machine
+from navarch.cluster.nodes.simulated.node import SimulatedNode
+from navarch.cluster.nodes.simulated.pod_view import PodView, decode_pod
 from navarch.cluster.nodes.simulated.rounds import Rounds
-from navarch.cluster.nodes.simulated.seen import SeenPod, seen
 from navarch.cluster.nodes.simulated.stages import Life, life_of
 from navarch.cluster.nodes.simulated.status import pod_status, without_nulls
 from navarch.errors import Conflict, NotFound
 from navarch.k8s.core.v1 import Pod
-
-__all__ = ["SimulatedPods"]
 
 _log = logging.getLogger("navarch.nodes")
 _NETWORK: Final = "10.64.0.0/10"
 _WORKERS: Final = 16
 
 
-class _Written:
-    """The answer to a write of a pod: that it was written is all that is of interest."""
+class _WrittenStatus:
+    """The answer to a status write; its content is not read."""
 
     __kind__ = Pod.__kind__
 
     @staticmethod
     def from_json(data: bytes) -> None:
-        """Nothing is read."""
+        """Ignores the content."""
 
 
 class SimulatedPods:
-    """Lets the pods of these machines live."""
+    """Advances the pods of these nodes through their lives."""
 
-    def __init__(self, client: Client, machine: Callable[[str], Machine | None], lives: Sequence[Life]) -> None:
+    def __init__(self, client: Client, machine: Callable[[str], SimulatedNode | None], lives: Sequence[Life]) -> None:
         self._client = client
         self._machine = machine
         self._choices = lives
-        self._addresses = Addresses(_NETWORK)
+        self._addresses = AddressPool(_NETWORK)
         self._cache = Cache(client, client.clock, client.rng)
         self._pods: Collection[Pod] = self._cache.collection(Cached(Pod, fields="spec.nodeName!="))
         self._lives: dict[str, PodLife] = {}
         self._rounds: Rounds[str] = Rounds("simulated pods", client.clock, client.rng, self._live, workers=_WORKERS)
 
     async def run(self) -> None:
-        """Works until it is cancelled."""
+        """Runs until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._cache.run(), name="cache of simulated pods")
             await self._cache.wait_synced()
@@ -64,11 +62,11 @@ class SimulatedPods:
                 self._pods.unsubscribe(self._heard)
 
     def of(self, node: str) -> list[PodLife]:
-        """The pods of one node."""
+        """Returns the pods of one node."""
         return [life for life in self._lives.values() if life.pod.spec.node_name == node]
 
     def look_at(self, node: str) -> None:
-        """Looks at each pod of the node: it may be reached again."""
+        """Queues every pod of the node, which may be reachable again."""
         for life in self.of(node):
             self._rounds.add(life.pod.metadata.uid)
 
@@ -79,15 +77,15 @@ class SimulatedPods:
             self._forget(change.newest.uid)
             return
         try:
-            pod = seen(change.new.data)
+            pod = decode_pod(change.new.data)
         except msgspec.DecodeError as error:
-            _log.warning("pod %s is not looked at: %s", change.newest.key, error)
+            _log.warning("decoding pod %s failed, its simulation stands still: %s", change.newest.key, error)
             return
         if (machine := self._machine(pod.spec.node_name)) is not None:
             self._update(pod, machine)
 
-    def _update(self, pod: SeenPod, machine: Machine) -> None:
-        """Own writes come back, and ask for nothing."""
+    def _update(self, pod: PodView, machine: SimulatedNode) -> None:
+        """Takes a change of a pod; ignores the echo of an own write."""
         uid = pod.metadata.uid
         life = self._lives.get(uid)
         if life is None:
@@ -98,13 +96,13 @@ class SimulatedPods:
         life.update(pod, self._client.clock.monotonic())
         self._rounds.add(uid)
 
-    def _begun(self, pod: SeenPod, machine: Machine) -> PodLife:
+    def _begun(self, pod: PodView, machine: SimulatedNode) -> PodLife:
         metadata = pod.metadata
         life = life_of(metadata.annotations, metadata.labels, machine.name, self._choices)
         address = machine.address if pod.spec.host_network else self._address(pod)
         return PodLife(pod, life, address, Instant.of(self._client.clock), self._client.rng)
 
-    def _address(self, pod: SeenPod) -> str:
+    def _address(self, pod: PodView) -> str:
         known = pod.status.pod_ip
         return self._addresses.keep(known) if known else self._addresses.take()
 
@@ -116,7 +114,7 @@ class SimulatedPods:
     # Life
 
     async def _live(self, uid: str) -> float | None:
-        """One look at one pod. While its node stands still or cannot be reached, nothing is done."""
+        """Advances one pod; does nothing while its node is frozen or cut off."""
         life = self._lives.get(uid)
         machine = self._machine(life.pod.spec.node_name) if life is not None else None
         if life is None or machine is None or not machine.is_up:
@@ -130,7 +128,7 @@ class SimulatedPods:
             await self._remove(life)
         return None if life.due is None else max(life.due - self._client.clock.monotonic(), 0.0)
 
-    async def _write(self, life: PodLife, machine: Machine) -> None:
+    async def _write(self, life: PodLife, machine: SimulatedNode) -> None:
         """What is over was told before."""
         if life.pod.is_over:
             return
@@ -165,4 +163,4 @@ class SimulatedPods:
             return
 
 
-_written: Any = _Written
+_written: Any = _WrittenStatus

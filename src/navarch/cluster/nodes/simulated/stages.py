@@ -1,4 +1,4 @@
-"""The life of a simulated pod, as data."""
+"""`Life` and `Stage`: the declared life of a simulated pod."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import msgspec
 
 from navarch._base.backoff import Backoff
 from navarch.api import Labels
-
-__all__ = ["LIFE", "Becomes", "Life", "Stage", "life_of"]
 
 LIFE: Final = "navarch.dev/life"
 """The annotation with the life of one pod, a `Life` in JSON."""
@@ -58,11 +56,11 @@ class Life(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
         self.delays()
 
     def is_for(self, labels: Mapping[str, str], node: str) -> bool:
-        """Whether a pod with these labels on that node has such a life."""
+        """Returns whether a pod with these labels on that node has this life."""
         return Labels(self.labels).matches(labels) and any(fnmatchcase(node, each) for each in self.nodes)
 
     def delays(self) -> Backoff:
-        """How long a container that crashes waits."""
+        """Returns the backoff of a container that crashes."""
         return Backoff(initial=self.backoff, maximum=30 * self.backoff, jitter=0.0)
 
 
@@ -71,7 +69,9 @@ _decoder: Final = msgspec.json.Decoder(Life)
 
 
 def life_of(annotations: Mapping[str, str], labels: Mapping[str, str], node: str, lives: Sequence[Life]) -> Life:
-    """What the pod's annotation says, else the first that is for it; else it is ready at once, and stays so."""
+    """Returns the life in the pod's annotation, else the first of `lives` that matches; else a life that is ready at
+    once.
+    """
     said = annotations.get(LIFE)
     if said is None:
         return next((life for life in lives if life.is_for(labels, node)), _ANY)
@@ -82,5 +82,5 @@ def life_of(annotations: Mapping[str, str], labels: Mapping[str, str], node: str
 
 
 def _unfit(message: str) -> Life:
-    """It waits for ever, and says why."""
+    """Returns a life that waits for ever, with the reason."""
     return Life(stages=(Stage(becomes="waiting", reason="CreateContainerConfigError", message=message),))

@@ -1,21 +1,21 @@
-"""The status of a simulated pod, as a node would write it: pure."""
+"""Computes the status of a simulated pod as a kubelet would write it. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
 
-from navarch.cluster.nodes.simulated.life import Containers, PodLife
-from navarch.cluster.nodes.simulated.seen import SeenContainer, SeenPod
-
-__all__ = ["pod_status", "without_nulls"]
+from navarch.cluster.nodes.simulated.life import PodLife, SimulatedContainers
+from navarch.cluster.nodes.simulated.pod_view import ContainerView, PodView
 
 _DONE: Final = {"exitCode": 0, "reason": "Completed"}
 Json = dict[str, Any]
 
 
 def pod_status(life: PodLife, host: str, now: str) -> Json:
-    """The whole status, but for what others set. A condition keeps its time for as long as it is the same."""
+    """Returns the status without the fields that others set. A condition with the same status keeps its transition
+    time.
+    """
     pod = life.pod
     known = {condition.type: condition for condition in pod.status.conditions}
     conditions = []
@@ -42,7 +42,7 @@ def pod_status(life: PodLife, host: str, now: str) -> Json:
 
 
 def without_nulls(status: Json) -> Json:
-    """The same for a pod that has no status yet, of which nothing is to be removed."""
+    """Returns the status without nulls, for a pod that has no status yet."""
     conditions = [_present(condition) for condition in status["conditions"]]
     return {**_present(status), "conditions": conditions}
 
@@ -92,14 +92,14 @@ def _condition(*, holds: bool, reason: str | None = None, message: str | None = 
     return {"status": "True" if holds else "False", "reason": reason, "message": message}
 
 
-def _closed_gates(pod: SeenPod) -> str:
+def _closed_gates(pod: PodView) -> str:
     """What the conditions lack that the pod waits for beside its containers."""
     known = {condition.type: condition.status for condition in pod.status.conditions}
     closed = [gate.condition_type for gate in pod.spec.readiness_gates if known.get(gate.condition_type) != "True"]
     return "; ".join(f'the status of pod readiness gate "{kind}" is not "True"' for kind in closed)
 
 
-def _container(spec: SeenContainer, here: Containers, pod: SeenPod) -> Json:
+def _container(spec: ContainerView, here: SimulatedContainers, pod: PodView) -> Json:
     ended = {**here.ended, "containerID": _id(spec, here, pod)} if here.ended is not None else None
     if here.state == "running":
         state: Json = {"running": {"startedAt": here.started_at}}
@@ -130,10 +130,10 @@ def _initial(life: PodLife) -> Iterator[Json]:
             yield {**_base(spec, here, pod), **rest}
 
 
-def _base(spec: SeenContainer, here: Containers, pod: SeenPod) -> Json:
+def _base(spec: ContainerView, here: SimulatedContainers, pod: PodView) -> Json:
     started = {"containerID": _id(spec, here, pod)} if here.has_run else {}
     return {"name": spec.name, "image": spec.image, "imageID": spec.image, "restartCount": here.restarts, **started}
 
 
-def _id(spec: SeenContainer, here: Containers, pod: SeenPod) -> str:
+def _id(spec: ContainerView, here: SimulatedContainers, pod: PodView) -> str:
     return f"simulated://{pod.metadata.uid}/{spec.name}/{here.restarts}"

@@ -1,1 +1,1 @@
-"""What is mounted into containers, and kept up to date."""
+"""The volumes of pods: prepared for mounting, and updated while the pod runs."""

@@ -13,19 +13,13 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch._base.tasks import uninterrupted, within
 from navarch.client import Client
-from navarch.cluster.nodes.downward import Place
-from navarch.cluster.nodes.pod_folder import PodFolder
-from navarch.cluster.nodes.volumes.depth import check_depth
-from navarch.cluster.nodes.volumes.payload import write_payload
-from navarch.cluster.nodes.volumes.payloads import Files, Payloads
-from navarch.cluster.nodes.warden.program.root import Root
+from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.volumes.atomic_writer import PodFolder, check_depth, write_payload
+from navarch.cluster.nodes.volumes.projections import Files, PodPlacement, VolumeProjections
 from navarch.errors import ContainerError, NavarchError, NotFound
 from navarch.k8s.core.v1 import HostPathVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume
 
-__all__ = ["Volumes"]
-
 _log = logging.getLogger("navarch.nodes")
-
 _SAFE_SECONDS: Final = 60.0
 """How often files are looked at even if nothing is heard."""
 _OWN: Final = "navarch.dev/local"
@@ -40,23 +34,23 @@ _CHECKS: Final[dict[str, tuple[Callable[[Path], bool], str]]] = {
 
 
 class Volumes:
-    """Makes the volumes of one pod, finds their places, and keeps their files up to date while it runs.
+    """Prepares the volumes of one pod, and updates their files while the pod runs.
 
-    Files are written in threads, since a pod says how many there are; who is cancelled meanwhile waits for the thread, so
+    Files are written in threads, since a pod decides how many there are. A cancelled writer waits for its thread, so
     that nothing is written after the pod's end.
     """
 
-    def __init__(self, client: Client, place: Place, folder: PodFolder, clock: Clock) -> None:
+    def __init__(self, client: Client, placement: PodPlacement, folder: PodFolder, clock: Clock) -> None:
         self._client = client
         self._folder = folder
         self._clock = clock
-        self._payloads = Payloads(client, place, clock)
+        self._projections = VolumeProjections(client, placement, clock)
         self._paths: dict[str, Path] = {}
         self._read_only: set[str] = set()
         self._changed = asyncio.Event()
 
     async def prepare(self, pod: Pod) -> None:
-        """Makes every volume; raises `ContainerError` for the first one that cannot be made."""
+        """Prepares every volume; raises `ContainerError` for the first one that fails."""
         for volume in pod.spec.volumes or []:
             try:
                 self._paths[volume.name] = await self._made(pod, volume)
@@ -67,15 +61,15 @@ class Volumes:
                 self._read_only.add(volume.name)
 
     def path(self, name: str) -> Path:
-        """Where a volume is."""
+        """Returns the path of a volume on this machine."""
         return self._paths[name]
 
     def is_read_only(self, name: str) -> bool:
-        """Whether no container may write to a volume, whatever its mount says."""
+        """Returns whether the volume is read-only, whatever its mount says."""
         return name in self._read_only
 
     async def prepare_sub_path(self, name: str, path: str) -> None:
-        """Makes what is mounted of a volume, if it is missing, with the mode of the volume. Links are followed inside the
+        """Creates the subPath of a volume if it is missing, with the volume's mode. Links are followed inside the
         volume; raises `ContainerError` for a path that leaves it or is too deep.
         """
         check_depth(path, "subPath")
@@ -86,11 +80,11 @@ class Volumes:
             raise ContainerError(said) from error
 
     def changed(self) -> None:
-        """Something that files may come from has changed."""
+        """Notifies that the source of a file may have changed."""
         self._changed.set()
 
     async def keep(self, pod: Callable[[], Pod]) -> None:
-        """Keeps files up to date until it is cancelled; `pod` gives the pod as it is then."""
+        """Updates the files until it is cancelled; `pod` returns the current pod."""
         if not any(_has_files(volume) for volume in pod().spec.volumes or []):
             await asyncio.Event().wait()
         while True:
@@ -98,10 +92,15 @@ class Volumes:
             try:
                 await self._refresh(pod())
             except (NavarchError, OSError) as error:
-                _log.info("files of pod %s/%s stay as they are: %s", pod().namespace, pod().name, error)
+                _log.info(
+                    "updating the volumes of pod %s/%s failed: %s; the files stay as they are",
+                    pod().namespace,
+                    pod().name,
+                    error,
+                )
 
     async def _until_due(self) -> None:
-        renewal = self._payloads.seconds_until_renewal()
+        renewal = self._projections.seconds_until_renewal()
         try:
             seconds = _SAFE_SECONDS if renewal is None else min(renewal, _SAFE_SECONDS)
             await within(self._clock, seconds, _waited(self._changed))
@@ -112,12 +111,12 @@ class Volumes:
     async def _refresh(self, pod: Pod) -> None:
         for volume in pod.spec.volumes or []:
             if _has_files(volume):
-                await self._write(volume, await self._payloads.files(pod, volume))
+                await self._write(volume, await self._projections.files(pod, volume))
 
     async def _made(self, pod: Pod, volume: Volume) -> Path:
         own = self._folder.path / _place(volume)
         if _has_files(volume):
-            await self._write(volume, await self._payloads.files(pod, volume))
+            await self._write(volume, await self._projections.files(pod, volume))
             return own
         if volume.empty_dir is not None:
             with self._folder.open(_place(volume), create=0o777):
@@ -148,7 +147,7 @@ class Volumes:
         await uninterrupted(asyncio.to_thread(_write_files, self._folder, _place(volume), files))
 
     async def _give_to_group(self, pod: Pod, volume: Volume) -> None:
-        """fsGroup: what the pod's processes share belongs to a group that they are in."""
+        """Applies fsGroup: gives the shared files of the pod to its group."""
         group = pod.spec.security_context.fs_group if pod.spec.security_context else None
         path = self._paths[volume.name]
         if group is None or os.geteuid() != 0 or volume.host_path is not None or not path.is_dir():
@@ -175,7 +174,7 @@ def _give_to_group(path: Path, group: int) -> None:
 
 
 def _place(volume: Volume) -> str:
-    """Where a volume of the pod's own is in its folder."""
+    """Returns the path of a volume in the pod's folder."""
     return f"volumes/{volume.name}"
 
 
@@ -185,14 +184,14 @@ def _is_read_only(volume: Volume) -> bool:
 
 
 def _has_files(volume: Volume) -> bool:
-    """Whether its files come from the cluster."""
+    """Returns whether the volume's files come from the API server."""
     return any(
         source is not None for source in (volume.config_map, volume.secret, volume.downward_api, volume.projected)
     )
 
 
 def _local(path: Path, *, ours: bool) -> Path:
-    """The place of a local volume; one that this cluster thought up is made when it is first used."""
+    """Returns the path of a local volume; creates one that this cluster provisioned when it is first used."""
     if ours:
         Root.at(path, create=True).close()
     if not path.exists():

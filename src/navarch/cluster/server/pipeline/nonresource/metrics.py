@@ -12,13 +12,13 @@ from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.wire.request import ApiRequest, Reply, RequestInfo
 from navarch.cluster.storage import Storage
 from navarch.observe.exposition import Metrics
-from navarch.observe.families import Buckets, Family, Histogram, Part, Sample
+from navarch.observe.families import Buckets, Histogram, MetricFamily, MetricSource, Sample
 
-_RESTARTS: Final = Family(
+_RESTARTS: Final = MetricFamily(
     "counter", "navarch_task_restarts_total", "How often a background task was restarted after a failure.", ("task",)
 )
-_HEALTHY: Final = Family("gauge", "navarch_task_healthy", "Whether a background task works: 1, or 0.", ("task",))
-_DROPPED: Final = Family(
+_HEALTHY: Final = MetricFamily("gauge", "navarch_task_healthy", "Whether a background task works: 1, or 0.", ("task",))
+_DROPPED: Final = MetricFamily(
     "counter",
     "apiserver_audit_error_total",
     "Records of the audit log that were dropped, since they could not be written.",
@@ -32,13 +32,13 @@ _VERBS: Final = {"create": "POST", "update": "PUT"}
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PAGES: Final = {"/healthz": "/healthz", "/livez": "/livez", "/readyz": "/readyz", "/api": "api", "/apis": "apis"}
 """What is counted of paths that are no resources, as Kubernetes calls it; anybody can think of others."""
-_OBJECTS: Final = Family(
+_OBJECTS: Final = MetricFamily(
     "gauge",
     "apiserver_resource_objects",
     "Number of stored objects at the time of last check split by kind.",
     ("group", "resource"),
 )
-_OLD_OBJECTS: Final = Family(
+_OLD_OBJECTS: Final = MetricFamily(
     "gauge",
     "apiserver_storage_objects",
     "Number of stored objects at the time of last check split by kind.",
@@ -54,7 +54,7 @@ class TaskMetrics:
         self._dropped = dropped
 
     def samples(self) -> Iterator[Sample]:
-        """See `observe.Part`."""
+        """See `observe.MetricSource`."""
         for status in self._statuses():
             yield Sample(_RESTARTS, (status.name,), status.restarts)
             yield Sample(_HEALTHY, (status.name,), int(status.is_well))
@@ -75,21 +75,21 @@ class _RequestLabels(NamedTuple):
 
 
 _WITHOUT_DRY_RUN: Final = tuple(name for name in _RequestLabels._fields if name != "dry_run")
-_REQUESTS: Final = Family(
+_REQUESTS: Final = MetricFamily(
     "counter",
     "apiserver_request_total",
     "Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, "
     "and HTTP response code.",
     ("code", *_RequestLabels._fields),
 )
-_DURATION: Final = Family(
+_DURATION: Final = MetricFamily(
     "histogram",
     "apiserver_request_duration_seconds",
     "Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope "
     "and component.",
     _RequestLabels._fields,
 )
-_LONG: Final = Family(
+_LONG: Final = MetricFamily(
     "gauge",
     "apiserver_longrunning_requests",
     "Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and "
@@ -146,7 +146,7 @@ class RequestCounts:
                 counted.under_way -= 1
 
     def samples(self) -> Iterator[Sample]:
-        """See `observe.Part`."""
+        """See `observe.MetricSource`."""
         for counted in self._known.values():
             yield from counted.samples()
 
@@ -203,7 +203,7 @@ class _StoredObjects:
 
 
 async def metrics_page(
-    request: ApiRequest, requests: RequestCounts, tasks: Part, catalog: Catalog, storage: Storage
+    request: ApiRequest, requests: RequestCounts, tasks: MetricSource, catalog: Catalog, storage: Storage
 ) -> Reply:
     """Everything as Prometheus reads it, with the figures of the process."""
     stored = {resource.storage_prefix: resource for resource in catalog if "list" in resource.verbs}

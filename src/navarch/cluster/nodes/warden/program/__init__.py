@@ -1,4 +1,0 @@
-"""What runs in the warden's own process. Imports nothing but the standard library and itself: it must start in moments,
-stay small, and fork without a thread in sight. Of that library it imports no more than it must: `typing` alone would
-take a fifth of its memory.
-"""
