@@ -43,7 +43,7 @@ from navarch.cluster.server.pipeline.nonresource.pages import (
     NonResourcePages,
     OpenId,
 )
-from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, ReachableNodes
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, NodeDirectory
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.pipeline.subresources.scale import scale_custom
@@ -76,7 +76,7 @@ class Materials(msgspec.Struct, frozen=True, kw_only=True):
     tokens: dict[str, User]
     supervisor: Supervisor
     """Runs what goes on beside the server, and knows how the rest of the cluster is."""
-    nodes: ReachableNodes = NO_NODES
+    nodes: NodeDirectory = NO_NODES
 
 
 class Assembled:

@@ -11,7 +11,7 @@ from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import Cause
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a strategy may want to know about the request it is called for."""
 
     user: User
@@ -22,7 +22,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """When it came, as objects have it."""
 
 
-class Schema(Protocol):
+class KindSchema(Protocol):
     """The shape of objects of one kind and version."""
 
     @property
@@ -52,11 +52,11 @@ class Strategy(Protocol):
         """Fills in defaults."""
         ...
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:
         """Drops what a client may not set (a status, where that is a subresource) and sets what the server does."""
         ...
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """The same for an update; counts the generation up where the spec differs."""
         ...
 
@@ -85,7 +85,7 @@ class Strategy(Protocol):
         ...
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """A column of a table."""
 
     name: str
@@ -150,12 +150,12 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     singular: str
     namespaced: bool
     verbs: tuple[str, ...]
-    schema: Schema
+    schema: KindSchema
     strategy: Strategy
     list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     subresources: Mapping[str, Subresource] = msgspec.field(default_factory=dict)
     storage_version: str = ""
     storage_prefix: str = ""

@@ -22,7 +22,7 @@ from navarch.cluster.server.objects.registry import (
 from navarch.cluster.server.objects.response_bodies import list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
 from navarch.cluster.server.wire.bodies import decode_options
 from navarch.cluster.server.wire.causes import invalid, unsupported
@@ -81,17 +81,17 @@ def is_ripe(resource: ResourceType, value: Json) -> bool:
     return not (resource.deletion.has_spec_finalizers and value.get("spec", {}).get("finalizers"))
 
 
-async def delete(call: Call) -> Reply:
+async def delete(call: ResourceCall) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
     return await retry_on_conflict(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
 
 
-async def _delete_named(call: Call, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
+async def _delete_named(call: ResourceCall, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
     found = await call.kernel.registry.get(call.resource, namespace, name)
     return await _delete_one(call, found.stored, deletion)
 
 
-async def delete_all(call: Call) -> Reply:
+async def delete_all(call: ResourceCall) -> Reply:
     """Deletes every object that is meant; answered with the list of them."""
     asked_limit(call.request)
     refuse_malformed(call.request)
@@ -106,7 +106,7 @@ async def delete_all(call: Call) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-async def _delete_listed(call: Call, stored: Stored, deletion: _DeletionRequest) -> None:
+async def _delete_listed(call: ResourceCall, stored: Stored, deletion: _DeletionRequest) -> None:
     """As it is by now; whatever is gone already is as it should be."""
     metadata = decoded(stored)["metadata"]
     try:
@@ -116,7 +116,7 @@ async def _delete_listed(call: Call, stored: Stored, deletion: _DeletionRequest)
             raise
 
 
-async def _delete_one(call: Call, stored: Stored, deletion: _DeletionRequest) -> Reply:
+async def _delete_one(call: ResourceCall, stored: Stored, deletion: _DeletionRequest) -> Reply:
     found = Found(await value_of(call.resource, stored), stored)
     check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
@@ -138,7 +138,7 @@ def _finalizers(value: Json) -> list[str]:
     return found
 
 
-def _marked(call: Call, value: Json, deletion: _DeletionRequest) -> Json:
+def _marked(call: ResourceCall, value: Json, deletion: _DeletionRequest) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
     _set_propagation(metadata, deletion.finalizer if call.resource.deletion.has_dependents else "")
@@ -170,7 +170,7 @@ def _set_propagation(metadata: Json, finalizer: str | None) -> None:
         metadata.pop("finalizers", None)
 
 
-async def _ended(call: Call, found: Found, marked: Json) -> Found:
+async def _ended(call: ResourceCall, found: Found, marked: Json) -> Found:
     """Stores the deletion mark of an object before its removal, where its kind does: watchers see both."""
     grace = "deletionGracePeriodSeconds"
     if not call.resource.deletion.marks_first or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
@@ -181,12 +181,12 @@ async def _ended(call: Call, found: Found, marked: Json) -> Found:
     return Found(decoded(stored), stored)
 
 
-async def removed(call: Call, found: Found) -> Stored:
+async def removed(call: ResourceCall, found: Found) -> Stored:
     """Takes the object out of the store."""
     return await call.kernel.registry.delete(call.resource, found.value["metadata"]["name"], found.stored)
 
 
-async def _gone(call: Call, found: Found) -> Reply:
+async def _gone(call: ResourceCall, found: Found) -> Reply:
     stored = found.stored if call.dry_run else await removed(call, found)
     if call.resource.returns_deleted:
         return await call.answer(stored)
@@ -197,7 +197,7 @@ async def _gone(call: Call, found: Found) -> Reply:
     return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
 
 
-def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions | None) -> None:
+def check_preconditions(call: ResourceCall, metadata: Json, wanted: DeletePreconditions | None) -> None:
     """Refuses with 409 if another object is there, or another version of it."""
     if wanted is None:
         return
@@ -214,11 +214,11 @@ def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions 
             raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
 
 
-def _orphans_by_default(call: Call, deletion: _DeletionRequest) -> bool:
+def _orphans_by_default(call: ResourceCall, deletion: _DeletionRequest) -> bool:
     return call.resource.deletion.orphans_dependents and not deletion.says_propagation
 
 
-def _deletion(call: Call) -> _DeletionRequest:
+def _deletion(call: ResourceCall) -> _DeletionRequest:
     """The options of the body, and where there is none, of the query."""
     document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     given = _from_body(call) if call.request.body else _from_query(call)
@@ -237,11 +237,11 @@ def _deletion(call: Call) -> _DeletionRequest:
     return deletion
 
 
-def _from_body(call: Call) -> Json:
+def _from_body(call: ResourceCall) -> Json:
     return decode_options(call.request.body, call.request.headers.get("content-type", ""), "DeleteOptions")
 
 
-def _from_query(call: Call) -> Json:
+def _from_query(call: ResourceCall) -> Json:
     found: Json = {}
     if call.request.parameter("gracePeriodSeconds"):
         found["gracePeriodSeconds"] = parsed_integer(call.request, "gracePeriodSeconds")

@@ -30,7 +30,7 @@ from navarch.cluster.server.kinds.builtin.generic.checks import config_key, fina
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of, selectable
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import immutable_faults
-from navarch.cluster.server.objects.types import DeletionRules, Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -139,7 +139,7 @@ def service_account_warnings(value: Json, old: Json | None) -> list[str]:
     return [f"metadata.annotations[{_MOUNTABLE}]: {why}"]
 
 
-def create_namespace(value: Json, _: Operation) -> None:
+def create_namespace(value: Json, _: WriteContext) -> None:
     """Sets the phase Active and the finalizer `kubernetes`, which the namespace controller removes."""
     value["status"] = {"phase": "Active"}
     finalizers = value["spec"].get("finalizers") or []
@@ -152,12 +152,12 @@ def mark_namespace_deleted(value: Json) -> None:
     value["status"] = {**value.get("status", {}), "phase": "Terminating"}
 
 
-def create_service_account(value: Json, _: Operation) -> None:
+def create_service_account(value: Json, _: WriteContext) -> None:
     """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
 
-def update_service_account(value: Json, _old: Json, _: Operation) -> None:
+def update_service_account(value: Json, _old: Json, _: WriteContext) -> None:
     """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
