@@ -23,7 +23,7 @@ from navarch.cluster.server.pipeline.admission.chain import AdmissionChain, Admi
 from navarch.cluster.server.pipeline.admission.listers import ObjectReader
 from navarch.cluster.server.pipeline.admission.webhooks.webhook import service_addresses
 from navarch.cluster.server.pipeline.audit_log import AuditLog
-from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
@@ -112,7 +112,7 @@ class AssembledServer:
         self._failure: str | None = None
         self.authorizer = RbacAuthorizer()
         self.tokens = ServiceAccountTokens(materials.key, self, clock, rng)
-        self.authenticator = RequestAuthenticator(clock, self.tokens, materials.tokens)
+        self.authenticator = CredentialAuthenticator(clock, self.tokens, materials.tokens)
         self._admission = AdmissionChain(
             AdmissionDeps(
                 registry=self._registry,
