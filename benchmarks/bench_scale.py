@@ -30,7 +30,7 @@ def main() -> None:
                 steps.append(_hold(Field(cluster, count, workers=4), OURS))
         size = stock.fill(COUNT)
         runs = _all(Field(cluster, COUNT, workers=4))
-    report.rows += [*_growth(steps, runs[OURS], size), *_beside(runs)]
+    report.rows += [*_growth(steps, runs[OURS], size), *_background(runs)]
     report.publish()
 
 
@@ -65,7 +65,7 @@ def _bytes_each(fewer: Run, more: Run) -> float:
     return (more.more["steady"] - fewer.more["steady"]) * 2**20 / (more.count - fewer.count)
 
 
-def _beside(runs: dict[str, list[Run]]) -> list[Row]:
+def _background(runs: dict[str, list[Run]]) -> list[Row]:
     claim = f"reconcile {COUNT:,} custom resources once, doing nothing"
     return [
         row(

@@ -14,7 +14,7 @@ import msgspec
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, EtcdClusterStatus, MemberStorage, PodPolicy
 from measuring import Worker
 from navarch import Quantity
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.errors import EtcdError
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod, PodSecurityContext
@@ -138,7 +138,7 @@ async def _leader_according_to(pod: Pod) -> tuple[int, int]:
 async def running(nodes: int) -> AsyncIterator[Etcds]:
     """A cluster whose nodes have the rig's etcd, and the operator on it, in its own name, so that it can be counted."""
     with TemporaryDirectory(prefix="navarch-bench-") as folder:
-        async with over_https(Equipment(nodes=nodes, images=_images(Path(folder)))) as cluster:
+        async with over_https(ComponentOptions(nodes=nodes, images=_images(Path(folder)))) as cluster:
             with _operator(cluster, Path(folder, "kubeconfig")) as operator:
                 await cluster.eventually(
                     lambda: cluster.list(EtcdCluster), lambda _: True, timeout=_SECONDS, what="the operator's kinds"

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import rig
 from measuring import Run, Worker, run_worker
-from navarch.cluster.embedded.starting import start
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, start_cluster
 from rig import asking
 from rig.process import Daemon
 from rig.waiting import wait_for
@@ -125,7 +124,7 @@ def _in_file() -> Iterator[Server]:
     """As `navarch cluster up` starts it."""
     with tempfile.TemporaryDirectory(prefix="navarch-bench-") as root:
         folder, began = ClusterFolder(Path(root), "bench"), time.monotonic()
-        running = start(folder)
+        running = start_cluster(folder)
         try:
             wait_for(
                 running.url, lambda: asking.get(f"{running.url}/readyz", ca_file=folder.path / "ca.pem"), seconds=5

@@ -15,9 +15,8 @@ import msgspec
 
 from navarch._base.clock import ManualClock
 from navarch._base.supervisor import Supervisor
-from navarch.cluster.embedded.assembly import Assembled, Materials
-from navarch.cluster.embedded.bootstrap import bootstrap_objects
-from navarch.cluster.embedded.snapshot import FRESH, MADE_AT
+from navarch.cluster.embedded.bootstrap import FRESH, TEMPLATE_TIME, bootstrap_objects
+from navarch.cluster.embedded.server_assembly import AssembledServer, ServerDeps
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.objects.types import Catalog
 from navarch.cluster.server.pipeline.audit_log import AuditLog
@@ -44,11 +43,11 @@ def main(arguments: list[str]) -> int:
 
 async def made() -> bytes:
     """The objects as lines of JSON, each with its key."""
-    clock, storage = ManualClock(MADE_AT), MemoryStorage()
+    clock, storage = ManualClock(TEMPLATE_TIME), MemoryStorage()
     rng = random.Random(0)  # noqa: S311 - what it makes is replaced
     key, audit = SigningKey.generate(), AuditLog(clock, capacity=1)
-    server = Assembled(
-        Materials(
+    server = AssembledServer(
+        ServerDeps(
             storage=storage,
             clock=clock,
             rng=rng,
@@ -72,7 +71,7 @@ def _with_steady_uid(item: Stored) -> bytes:
     return item.value.replace(uid.encode(), str(uuid.uuid5(uuid.NAMESPACE_URL, item.key)).encode())
 
 
-async def _create(made: Assembled, catalog: Catalog, value: Json) -> None:
+async def _create(made: AssembledServer, catalog: Catalog, value: Json) -> None:
     resource = catalog.of_kind(value["apiVersion"], value["kind"])
     assert resource is not None, value["kind"]
     root = f"/apis/{resource.api_version}" if resource.group else f"/api/{resource.api_version}"

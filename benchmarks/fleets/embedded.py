@@ -11,23 +11,23 @@ from pathlib import Path
 
 from navarch._base.clock import SystemClock
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.program import collect_seldom
-from navarch.cluster.embedded.served import new_loop, serving
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import new_loop, serve_https
+from navarch.cluster.embedded.program import tune_garbage_collector
 
 
 async def main(folder: Path, simulated: int) -> None:
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
-    equipment = Equipment(simulated=simulated)
-    async with EmbeddedCluster(equipment=equipment) as cluster, serving(cluster) as access:
+    components = ComponentOptions(simulated=simulated)
+    async with EmbeddedCluster(components=components) as cluster, serve_https(cluster) as access:
         (folder / "kubeconfig").write_bytes(access.kubeconfig_file())
         while simulated and cluster.simulated is None:
             await SystemClock().sleep(0.05)
         if cluster.simulated is not None:
             await cluster.simulated.ready.wait()
         print("ready", flush=True)
-        collect_seldom()
+        tune_garbage_collector()
         await ended.wait()
 
 

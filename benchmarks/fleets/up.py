@@ -17,7 +17,7 @@ from measuring import Run
 from navarch import Client, connect, load
 from navarch._base.clock import SystemClock
 from navarch.client import WatchOptions
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder
 from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import Container, Pod, PodSpec
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.program import collect_seldom
-from navarch.cluster.embedded.served import new_loop, serving
+from navarch.cluster.embedded.https_front import new_loop, serve_https
+from navarch.cluster.embedded.program import tune_garbage_collector
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.etcd import EtcdStorage
 from navarch.cluster.storage.memory import MemoryStorage
@@ -22,10 +22,10 @@ async def main(folder: Path, *etcd: str) -> None:
     storage: Storage = EtcdStorage(EtcdOptions(endpoints=etcd)) if etcd else MemoryStorage()
     ended = asyncio.Event()
     asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
-    async with EmbeddedCluster(storage) as cluster, serving(cluster) as access:
+    async with EmbeddedCluster(storage) as cluster, serve_https(cluster) as access:
         (folder / "kubeconfig").write_bytes(access.kubeconfig_file())
         print("ready", flush=True)
-        collect_seldom()
+        tune_garbage_collector()
         await ended.wait()
 
 

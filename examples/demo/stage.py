@@ -20,7 +20,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.errors import NavarchError
 from navarch.testing import Cluster
 from navarch.testing.cluster import over_https
@@ -48,7 +48,7 @@ async def scene(*, nodes: int, look: str, hints: Sequence[str]) -> AsyncIterator
     """
     console = Console(highlight=False)
     with tempfile.TemporaryDirectory(prefix="navarch-demo-") as folder:
-        async with over_https(Equipment(nodes=nodes)) as cluster:
+        async with over_https(ComponentOptions(nodes=nodes)) as cluster:
             assert cluster.access is not None
             kubeconfig = Path(folder, "kubeconfig")
             kubeconfig.write_bytes(cluster.access.kubeconfig_file())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from rig.folders import SOURCE
+from navarch._base import tether
 
 _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rig-spawner")
 """The kernel ties PR_SET_PDEATHSIG to the *thread* that started a child. All children are therefore started by this
@@ -65,11 +65,11 @@ def spawn(
     The session keeps a Ctrl-C at the terminal away from it: we stop our children ourselves, in order.
     """
     program = shutil.which(str(command[0])) or str(command[0])
-    tether = [sys.executable, "-I", "-S", str(SOURCE / "tether.py"), str(os.getpid()), program]
+    tethered = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), "SIGKILL", program]
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [*tether, *map(str, command[1:])],
+            [*tethered, *map(str, command[1:])],
             stdin=stdin,
             stdout=output,
             stderr=output,

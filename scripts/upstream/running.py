@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.served import ThreadedCluster
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.nodes.images import Image
 from navarch.k8s.core.v1 import Node
 from rig.programs import KUBECTL
@@ -77,13 +77,13 @@ def _is_ready(node: Node) -> bool:
 
 def _maker(folder: Path, *, processes: bool) -> Callable[[], EmbeddedCluster]:
     if not processes:
-        return lambda: EmbeddedCluster(equipment=Equipment(simulated=_SIMULATED))
+        return lambda: EmbeddedCluster(components=ComponentOptions(simulated=_SIMULATED))
     folder.chmod(0o755)  # pods run as whoever they say
     program = Path(shutil.copy(AGNHOST.path, folder / "agnhost"))
     images = folder / "images.json"
     images.write_bytes(msgspec.json.encode(_images(str(program))))
-    equipment = Equipment(nodes=_PROCESSES, folder=folder / "machines", images=images)
-    return lambda: EmbeddedCluster(equipment=equipment)
+    components = ComponentOptions(nodes=_PROCESSES, folder=folder / "machines", images=images)
+    return lambda: EmbeddedCluster(components=components)
 
 
 def _images(program: str) -> list[Image]:

@@ -17,7 +17,7 @@ import pytest
 
 from cli.programs import Program
 from navarch.client import connect, load
-from navarch.cluster.embedded.state import ClusterFolder, Identity, Running
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, ProcessIdentity
 from navarch.k8s.core.v1 import ConfigMap
 from rig import ports
 
@@ -43,7 +43,7 @@ async def test_cluster_goes_up_and_down(program: Program, port: int) -> None:
     (before,) = program.status()
     assert program.run("cluster", "down", "--name", "dev").returncode == 0
     assert [(row["state"], row["pid"]) for row in program.status()] == [("stopped", None)]
-    assert Identity.of(before["pid"]) is None
+    assert ProcessIdentity.of(before["pid"]) is None
     program.run("cluster", "up", "--name", "dev")
     async with connect(load(Path(path))) as client:
         assert (await client.get(ConfigMap, "kept")).name == "kept"
@@ -104,7 +104,7 @@ def test_cluster_that_cannot_start_shows_its_log(program: Program) -> None:
         (program.root / "dev" / name).write_text("rubbish")
     result = program.run("cluster", "up", "--name", "dev")
     assert result.returncode == 1
-    assert "could not be started" in result.stderr
+    assert "did not start" in result.stderr
     assert "expected the certificate and the private key of an authority" in result.stderr
     assert [row["state"] for row in program.status()] == ["stopped"]
 
@@ -146,12 +146,15 @@ def test_cluster_lets_nobody_in_without_a_credential(program: Program) -> None:
 
 def test_process_is_not_mistaken_for_a_later_one(tmp_path: Path) -> None:
     """A process with the same id that was started at another time, or after another boot, is not taken for the cluster."""
-    own = Identity.of(os.getpid())
+    own = ProcessIdentity.of(os.getpid())
     assert own is not None
     folder = ClusterFolder(tmp_path, "dev")
     folder.make()
-    for other in (Identity(own.pid, own.started - 1, own.boot), Identity(own.pid, own.started, "another")):
-        running = Running(other, "https://127.0.0.1:1", "2030-01-01T00:00:00Z")
+    for other in (
+        ProcessIdentity(own.pid, own.started - 1, own.boot),
+        ProcessIdentity(own.pid, own.started, "another"),
+    ):
+        running = ClusterProcess(other, "https://127.0.0.1:1", "2030-01-01T00:00:00Z")
         folder.write_running(running)
         assert folder.running() is None
         assert not running.stop()

@@ -16,8 +16,8 @@ from navarch.api import Dynamic
 from navarch.cli.drain import Drain, Drained, DrainOptions
 from navarch.cli.nodes import wait_until_ready
 from navarch.client import Client, connect
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.errors import ConfigError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Node, Pod
@@ -30,7 +30,7 @@ SECONDS = 60.0
 @pytest.fixture
 async def cluster() -> AsyncIterator[Cluster]:
     """Two nodes that pods can run on."""
-    async with in_process(Equipment(nodes=2)) as made:
+    async with in_process(ComponentOptions(nodes=2)) as made:
         await made.eventually(
             lambda: made.list(Node), lambda found: [*map(is_ready, found)] == [True] * 2, timeout=SECONDS
         )

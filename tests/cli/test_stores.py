@@ -19,10 +19,9 @@ from navarch._base.clock import SystemClock
 from navarch.client import Client, Options, connect, load
 from navarch.client.http import HttpTransport
 from navarch.client.retry import Retry
-from navarch.cluster.embedded.certificates import Authority, Pair
-from navarch.cluster.embedded.own_etcd import find_etcd
-from navarch.cluster.embedded.starting import start
-from navarch.cluster.embedded.state import ClusterFolder, Running, Store
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
+from navarch.cluster.embedded.credentials import ClusterAuthority, X509KeyPair
+from navarch.cluster.embedded.etcd_process import find_etcd
 from navarch.cluster.server.wire.request import User
 from navarch.errors import ConfigError, NavarchError
 from navarch.etcd import EtcdClient, EtcdOptions, EtcdTls
@@ -58,7 +57,7 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def kill(running: Running) -> None:
+def kill(running: ClusterProcess) -> None:
     """With -9, and returns when it is gone."""
     handle = os.pidfd_open(running.identity.pid)
     os.kill(running.identity.pid, signal.SIGKILL)
@@ -73,16 +72,16 @@ def _await_end(handle: int) -> None:
 
 @pytest.mark.parametrize(("store", "is_kept"), [("memory", False), ("file", True), ("etcd", True)])
 async def test_what_a_cluster_holds_is_kept_as_its_store_keeps_it(
-    folder: ClusterFolder, store: Store, is_kept: bool
+    folder: ClusterFolder, store: StoreKind, is_kept: bool
 ) -> None:
     """Objects survive a stop, unless they were in memory; another store is refused, no store means the one before."""
-    running = start(folder, store=store, nodes=0)
+    running = start_cluster(folder, store=store, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         await client.create(ConfigMap(name="made"))
     assert running.stop()
     with pytest.raises(ConfigError, match=f"keeps its objects in '{store}', not in"):
-        start(folder, store="memory" if store != "memory" else "file", nodes=0)
-    start(folder, nodes=0)
+        start_cluster(folder, store="memory" if store != "memory" else "file", nodes=0)
+    start_cluster(folder, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         assert ([each.name for each in await client.list(ConfigMap)] == ["made"]) == is_kept
 
@@ -91,7 +90,7 @@ async def test_what_a_cluster_holds_is_kept_as_its_store_keeps_it(
 def on_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterFolder]:
     """A cluster that runs on an etcd of its own."""
     folder = ClusterFolder(tmp_path_factory.mktemp("etcd"), "dev")
-    running = start(folder, store="etcd", nodes=0)
+    running = start_cluster(folder, store="etcd", nodes=0)
     yield folder
     running.stop()
 
@@ -110,7 +109,9 @@ async def test_etcd_holds_objects_under_kubernetes_keys(on_etcd: ClusterFolder) 
 def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp_path: Path) -> None:
     """A client without a certificate, or with one of the cluster's, is refused; other users cannot read the files."""
     clock, url = SystemClock(), etcd_options(on_etcd).endpoints[0]
-    cluster = Authority(Pair((on_etcd.path / "ca.pem").read_bytes(), (on_etcd.path / "ca-key.pem").read_bytes()))
+    cluster = ClusterAuthority(
+        X509KeyPair((on_etcd.path / "ca.pem").read_bytes(), (on_etcd.path / "ca-key.pem").read_bytes())
+    )
     pair = cluster.client_pair(clock, User("root", groups=("system:masters",)))
     (tmp_path / "chain.pem").write_bytes(pair.certificate + pair.key)
     for chain in (None, tmp_path / "chain.pem"):
@@ -122,10 +123,10 @@ def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp
     assert all(path.stat().st_mode & 0o077 == 0 for path in (on_etcd.etcd, *on_etcd.etcd.iterdir()))
 
 
-@pytest.mark.parametrize("end", [Running.stop, kill], ids=["stopped", "killed"])
-def test_etcd_ends_with_its_cluster(folder: ClusterFolder, end: Callable[[Running], object]) -> None:
+@pytest.mark.parametrize("end", [ClusterProcess.stop, kill], ids=["stopped", "killed"])
+def test_etcd_ends_with_its_cluster(folder: ClusterFolder, end: Callable[[ClusterProcess], object]) -> None:
     """etcd ends however the cluster ends."""
-    running = start(folder, store="etcd", nodes=0)
+    running = start_cluster(folder, store="etcd", nodes=0)
     (etcd,) = [os.pidfd_open(child) for child in children(running.identity.pid)]
     end(running)
     _await_end(etcd)
@@ -149,7 +150,7 @@ async def write_until_killed(client: Client, prefix: str, acknowledged: set[str]
         return
 
 
-async def kill_after(running: Running, acknowledged: set[str], count: int) -> None:
+async def kill_after(running: ClusterProcess, acknowledged: set[str], count: int) -> None:
     while len(acknowledged) < count:
         await asyncio.wait((asyncio.get_running_loop().create_future(),), timeout=0.001)
     kill(running)
@@ -165,7 +166,7 @@ async def kill_after(running: Running, acknowledged: set[str], count: int) -> No
 )
 @pytest.mark.timeout(600)
 async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
-    folder: ClusterFolder, store: Store, kills: int, monkeypatch: pytest.MonkeyPatch
+    folder: ClusterFolder, store: StoreKind, kills: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With -9 in the middle of a thousand writes; the next one serves all that was acknowledged, and takes more.
 
@@ -174,7 +175,7 @@ async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
     monkeypatch.setenv("PATH", os.pathsep.join([str(programs.ETCD.path.parent), os.environ["PATH"]]))
     rng, kept = random.Random(9), set[str]()
     for number in range(kills):
-        running, acknowledged = start(folder, store=store, nodes=0), set[str]()
+        running, acknowledged = start_cluster(folder, store=store, nodes=0), set[str]()
         transport = HttpTransport(load(folder.kubeconfig), SystemClock())
         async with Client(transport, Options(namespace="default", retry=Retry(attempts=1))) as client:
             stored = {each.name for each in await client.list(ConfigMap)}
@@ -184,6 +185,6 @@ async def test_nothing_acknowledged_is_lost_when_the_cluster_is_killed(
                     tasks.create_task(write_until_killed(client, f"w-{number}-{writer}-", acknowledged))
                 await kill_after(running, acknowledged, rng.randrange(1, 900))
         kept |= acknowledged
-    start(folder, nodes=0)
+    start_cluster(folder, nodes=0)
     async with connect(load(folder.kubeconfig)) as client:
         assert kept <= {each.name for each in await client.list(ConfigMap)}

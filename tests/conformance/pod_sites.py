@@ -21,8 +21,8 @@ import rig
 from namespaces import in_new_namespace
 from navarch.client import Client, Impersonation, Transport, connect, load
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.served import ThreadedCluster
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.nodes.images import Image, Images
 
 PROGRAM = Path(__file__).parent / "probe.py"
@@ -69,8 +69,8 @@ async def real_site(cluster: rig.Cluster) -> AsyncIterator[Site]:
 @asynccontextmanager
 async def embedded_site(folder: Path) -> AsyncIterator[Site]:
     """A process node that knows the image of the probe: the same program in Python."""
-    equipment = Equipment(nodes=1, folder=folder / "node", images=probe_image(folder))
-    async with EmbeddedCluster(equipment=equipment) as cluster, in_new_namespace(cluster.client()) as client:
+    components = ComponentOptions(nodes=1, folder=folder / "node", images=probe_image(folder))
+    async with EmbeddedCluster(components=components) as cluster, in_new_namespace(cluster.client()) as client:
         namespace = client.options.namespace
         yield Site(
             client,
@@ -114,8 +114,8 @@ def served_site(cluster: rig.Cluster | None, folder: Path) -> Iterator[Served]:
         with _in_new_namespace(cluster.kubeconfig) as served:
             yield served
         return
-    equipment = Equipment(nodes=1, folder=folder / "node", images=probe_image(folder))
-    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+    components = ComponentOptions(nodes=1, folder=folder / "node", images=probe_image(folder))
+    with ThreadedCluster(partial(EmbeddedCluster, components=components)) as threaded:
         kubeconfig = folder / "kubeconfig.json"
         kubeconfig.write_bytes(threaded.access.kubeconfig_file())
         with _in_new_namespace(kubeconfig) as served:

@@ -16,7 +16,7 @@ import pytest
 
 import rig
 from consoles import Kubectl, replayed, without_descriptions
-from navarch.cluster.embedded.served import ThreadedCluster
+from navarch.cluster.embedded.https_front import ThreadedCluster
 
 pytestmark = pytest.mark.real  # kubectl itself comes from the rig
 

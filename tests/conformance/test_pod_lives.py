@@ -16,7 +16,7 @@ from namespaces import in_new_namespace
 from navarch.api import Dynamic, Kind
 from navarch.client import Client, WatchOptions, connect, load
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 
 PODS = Kind("", "v1", "Pod", plural="pods")
 EVENTS = Kind("", "v1", "Event", plural="events")
@@ -36,8 +36,8 @@ async def pods(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> A
         async with connect(load(cluster.kubeconfig)) as connected, in_new_namespace(connected) as client:
             yield client
         return
-    equipment = Equipment(nodes=1, images=probe_image(tmp_path))
-    async with EmbeddedCluster(equipment=equipment) as embedded, in_new_namespace(embedded.client()) as client:
+    components = ComponentOptions(nodes=1, images=probe_image(tmp_path))
+    async with EmbeddedCluster(components=components) as embedded, in_new_namespace(embedded.client()) as client:
         yield client
 
 

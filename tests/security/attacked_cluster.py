@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 from navarch.api import Dynamic
 from navarch.client import Config, MergePatch
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.served import new_loop, serving
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import new_loop, serve_https
 from navarch.k8s.core.v1 import Pod
 from wire import Wire
 
@@ -94,8 +94,8 @@ class _Here(NamedTuple):
 async def _serve(simulated: int) -> None:
     if not simulated:
         EmbeddedCluster.nodes = property(lambda _: {"here": _Here()})  # type: ignore[assignment,method-assign] # see above
-    equipment = Equipment(simulated=simulated) if simulated else None
-    async with EmbeddedCluster(equipment=equipment) as cluster, serving(cluster) as access:
+    components = ComponentOptions(simulated=simulated) if simulated else None
+    async with EmbeddedCluster(components=components) as cluster, serve_https(cluster) as access:
         if not simulated:
             await _place(cluster)
         told: dict[str, Any] = {"url": access.url, "token": access.token, "ca": access.authority.decode()}

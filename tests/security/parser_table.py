@@ -19,8 +19,8 @@ from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE
 from navarch.api.schedules import schedule_of
 from navarch.api.selectors import Fields, Labels
 from navarch.api.times import parse_time
-from navarch.cluster.controllers.workloads.fractions import part_of
 from navarch.cluster.controllers.workloads.jobs.indexes import parse_indexes
+from navarch.cluster.controllers.workloads.pod_creation import part_of
 from navarch.cluster.nodes.pods.environment import expanded
 from navarch.cluster.server.kinds.builtin.batch.checks import schedule_fault
 from navarch.cluster.server.kinds.builtin.generic.checks import int_or_percent
@@ -381,7 +381,9 @@ PARSERS: tuple[Parser, ...] = (
         "parts of tokens", _token_part, "cluster/server/pipeline/authentication/signing.py", errors=(InvalidTokenError,)
     ),
     _texts("references in commands", lambda text: expanded(text, {}), "cluster/nodes/pods/environment.py"),
-    _texts("parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/fractions.py"),
+    _texts(
+        "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/pod_creation.py"
+    ),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
     _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/spans.py"),
     _texts("paths of fields", lambda text: field_path(text, {"type": "object"}), "schema/fieldpaths.py"),

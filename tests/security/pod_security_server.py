@@ -15,7 +15,7 @@ import aiohttp
 
 import rig
 from navarch._base.clock import SystemClock
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.testing.cluster import Cluster, over_https
 
 Json = dict[str, Any]
@@ -134,7 +134,7 @@ async def serving(real: rig.Cluster | None) -> AsyncIterator[Server]:
         async with _connected(real.url, real.token, ssl.create_default_context(cafile=str(real.ca_file))) as server:
             yield server
         return
-    async with over_https(Equipment()) as cluster, serving_of(cluster) as server:
+    async with over_https(ComponentOptions()) as cluster, serving_of(cluster) as server:
         yield server
 
 

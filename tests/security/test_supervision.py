@@ -22,8 +22,7 @@ import pytest
 from chaos.waiting import until
 from cli.programs import Program
 from navarch.client import Config, load
-from navarch.cluster.embedded.starting import start
-from navarch.cluster.embedded.state import ClusterFolder, Store
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, StoreKind, start_cluster
 
 SECONDS = 60.0
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -120,9 +119,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
             running.stop()
 
 
-def started(program: Program, name: str = "dev", *, nodes: int = 0, store: Store = "file") -> Served:
+def started(program: Program, name: str = "dev", *, nodes: int = 0, store: StoreKind = "file") -> Served:
     folder = ClusterFolder(program.root, name)
-    start(folder, nodes=nodes, store=store)
+    start_cluster(folder, nodes=nodes, store=store)
     return Served(folder)
 
 
@@ -244,7 +243,7 @@ async def test_a_full_disk_refuses_writes_and_nothing_else(program: Program) -> 
     assert "Traceback" not in served.log()
     served.kill()
     await until(lambda: served.folder.running() is None, "the process to be gone", seconds=SECONDS)
-    start(served.folder)
+    start_cluster(served.folder)
     assert served.config_maps() == {"before", "after"}
 
 
@@ -260,7 +259,7 @@ async def test_many_outages_lose_nothing(program: Program) -> None:
     assert served.config_maps() == acknowledged
     served.kill()
     await until(lambda: served.folder.running() is None, "the process to be gone", seconds=SECONDS)
-    start(served.folder)
+    start_cluster(served.folder)
     assert served.config_maps() == acknowledged
 
 
@@ -281,7 +280,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.skipif(not _can_mount(), reason="a small disk takes a mount, and that takes root")
 async def test_a_cluster_outlives_a_disk_that_is_really_full(small_disk: Path, program: Program) -> None:
-    """Store, audit log, the cluster's own log, and a node with its volumes on the same disk."""
+    """StoreKind, audit log, the cluster's own log, and a node with its volumes on the same disk."""
     served = started(program, nodes=1)
     await until(lambda: is_ready(served, "node-1"), "the node", seconds=SECONDS)
     assert served.create("before") == 201
@@ -304,7 +303,7 @@ async def test_a_cluster_outlives_a_disk_that_is_really_full(small_disk: Path, p
     await until(lambda: phase(served, "later") == "Running", "a pod to run", seconds=SECONDS)
     served.kill()
     await until(lambda: served.folder.running() is None, "the process to be gone", seconds=SECONDS)
-    start(served.folder)
+    start_cluster(served.folder)
     assert served.config_maps() == {*kept, "after"}
 
 
@@ -530,7 +529,7 @@ async def test_a_cluster_whose_objects_are_gone_is_refused(program: Program, tmp
         assert "Traceback" not in said, harm.__name__
         shutil.rmtree(served.folder.path)
         shutil.copytree(copy, served.folder.path)
-    start(served.folder)
+    start_cluster(served.folder)
     assert served.config_maps() == {"kept"}
 
 
@@ -554,7 +553,7 @@ async def test_files_that_are_removed_while_a_cluster_runs_come_back(program: Pr
     await until(lambda: served.ask("GET", "/healthz").status == 200, "healthz", seconds=SECONDS)
     served.kill()
     await until(lambda: served.folder.running() is None, "the process to be gone", seconds=SECONDS)
-    start(served.folder)
+    start_cluster(served.folder)
     assert served.config_maps() == {"before", "after"}
 
 

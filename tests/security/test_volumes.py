@@ -18,7 +18,7 @@ import pytest
 from cluster.nodes import refusing
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.errors import BadRequest, Forbidden, Invalid, NotFound
 from navarch.k8s.core.v1 import ConfigMap, Event, Node, PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.testing.cluster import Cluster, in_process
@@ -117,7 +117,7 @@ async def attacker(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """With a cluster of one process node."""
     if mode == "bare":
         monkeypatch.setattr("navarch.cluster.nodes.shim.runtime._PYTHON", BARE)
-    async with in_process(Equipment(nodes=1, folder=tmp_path / "cluster")) as cluster:
+    async with in_process(ComponentOptions(nodes=1, folder=tmp_path / "cluster")) as cluster:
         await cluster.eventually(lambda: cluster.list(Node), bool, timeout=SECONDS, what="a node")
         rules = [{"apiGroups": [""], "resources": ["pods", "configmaps", "persistentvolumeclaims"], "verbs": ["*"]}]
         kind = {"apiVersion": f"{RBAC}/v1", "metadata": {"name": "attacker"}}
@@ -247,7 +247,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 async def test_nothing_is_left_of_a_cluster_that_ends(state: Path) -> None:
     """However deep its containers made their volumes."""
-    async with in_process(Equipment(nodes=1)) as cluster:
+    async with in_process(ComponentOptions(nodes=1)) as cluster:
         attacker = Attacker(cluster, cluster.client, state)
         container = python(_DEEP, mount("/data"), DATA="/data", VICTIM=str(attacker.victim))
         await attacker.log(container, volumes=[{"name": "data", "emptyDir": {}}])

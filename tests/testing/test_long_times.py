@@ -12,7 +12,7 @@ from navarch import Context, Operator, Result
 from navarch._base.movable import MovableClock
 from navarch.client import Client
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec
 from navarch.k8s.coordination.v1 import Lease
 from navarch.k8s.core.v1 import ConfigMap, Container, Node, PodSpec, PodTemplateSpec
@@ -80,7 +80,7 @@ async def test_idle_heartbeats_are_left_out_of_a_long_time(cluster: Cluster, mon
 async def test_node_that_has_stopped_is_found_in_a_long_time() -> None:
     """Heartbeats are skipped only after stopped nodes were found."""
     clock = MovableClock()
-    async with EmbeddedCluster(clock=clock, equipment=Equipment(simulated=1)) as cluster:
+    async with EmbeddedCluster(clock=clock, components=ComponentOptions(simulated=1)) as cluster:
         client = cluster.client()
         name = await node_whose_ready_is(client, "True")
         assert cluster.simulated is not None

@@ -33,6 +33,6 @@ def test_type_of_the_fixture_says_what_is_missing(monkeypatch: pytest.MonkeyPatc
     from navarch import testing
 
     monkeypatch.delitem(sys.modules, "navarch.testing.cluster", raising=False)
-    monkeypatch.setitem(sys.modules, "navarch.cluster.embedded.kubeconfig", None)
+    monkeypatch.setitem(sys.modules, "navarch.cluster.embedded.credentials", None)
     with pytest.raises(ImportError, match=r"which is not installed: pip install 'navarch\[cluster\]'"):
         getattr(testing, "Cluster")  # noqa: B009 - the import is what fails

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.testing import Cluster
 from navarch.testing.cluster import in_process
 from rig import build, programs
@@ -24,7 +24,7 @@ from rig import build, programs
 async def machines(etcds: Mapping[str, Path]) -> AsyncIterator[Cluster]:
     """A cluster whose nodes have these versions of etcd too."""
     with registered(etcds) as images:
-        async with in_process(Equipment(nodes=3, images=images)) as cluster:
+        async with in_process(ComponentOptions(nodes=3, images=images)) as cluster:
             yield cluster
 
 

@@ -21,7 +21,7 @@ from etcd_operator.kinds import GROUP, EtcdCluster, IssuedTls, MemberStorage, Re
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.server.pipeline.audit_records import AuditRecord
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
@@ -81,7 +81,7 @@ async def deployed(folder: Path) -> AsyncIterator[Cluster]:
     environment = {"PYTHONPATH": ":".join(SOURCES), "ETCD_OPERATOR_METRICS": "127.0.0.1:0"}
     image = {"name": "etcd-operator", "version": "0.1.0", "argv": [sys.executable], "env": environment}
     images.write_bytes(msgspec.json.encode([image]))
-    async with over_https(Equipment(nodes=1, images=images)) as cluster:
+    async with over_https(ComponentOptions(nodes=1, images=images)) as cluster:
         everything = manifests("operator.yaml", "rbac.yaml")
         for manifest in sorted(everything, key=_is_deployment):  # which has its rights when it starts
             await cluster.apply(Dynamic(_here(manifest) if _is_deployment(manifest) else manifest))

@@ -22,7 +22,7 @@ from etcds import machines
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded.cluster import ADMIN
-from navarch.cluster.embedded.power import POWER, POWER_OFF
+from navarch.cluster.embedded.components import POWER, POWER_OFF
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import Namespace, Node, Pod, Service
 from navarch.k8s.policy.v1 import PodDisruptionBudget

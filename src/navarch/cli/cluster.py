@@ -25,8 +25,7 @@ from navarch.cli.cluster_folders import (
 from navarch.cli.images import image
 from navarch.cli.nodes import READY, node, node_rows, wait_until_ready
 from navarch.cli.output import Output, notes, print_json, print_rows, print_table
-from navarch.cluster.embedded.starting import remove, start
-from navarch.cluster.embedded.state import ClusterFolder, Store
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, StoreKind, remove_cluster, start_cluster
 from navarch.errors import ConfigError, NavarchError
 
 cluster = typer.Typer(no_args_is_help=True, help="Embedded Kubernetes clusters on this machine.")
@@ -57,7 +56,7 @@ def up(
         int, typer.Option(min=0, max=65535, help="The port; 0 takes the port that the cluster had, or any free one.")
     ] = 0,
     store: Annotated[
-        Store | None, typer.Option(help="Where a new cluster stores its objects; the default is a file.")
+        StoreKind | None, typer.Option(help="Where a new cluster stores its objects; the default is a file.")
     ] = None,
     nodes: Annotated[
         int | None,
@@ -83,7 +82,7 @@ def up(
     else:
         began = SystemClock().now()
         with console.status(f"starting cluster {name!r} ..."):
-            served = start(folder, port, store, nodes)
+            served = start_cluster(folder, port, store, nodes)
         console.print(f"cluster {name!r} is up at {served.url}")
     if wait and folder.nodes:
         with console.status("waiting for the nodes ..."):
@@ -92,7 +91,7 @@ def up(
     typer.echo(folder.environment(), nl=False)
 
 
-def _kept(folder: ClusterFolder, url: str, port: int, store: Store | None, nodes: int | None) -> Iterator[str]:
+def _kept(folder: ClusterFolder, url: str, port: int, store: StoreKind | None, nodes: int | None) -> Iterator[str]:
     """Returns the settings that were requested, but that a running cluster does not change."""
     if nodes not in {None, folder.nodes}:
         yield f"its number of nodes, {folder.nodes}, until it is stopped and started again"
@@ -114,7 +113,7 @@ def down(
         with console.status(f"stopping cluster {name!r} ..."):
             served.stop()
     if delete:
-        remove(folder)
+        remove_cluster(folder)
     console.print(f"cluster {name!r} {_ENDED[served is not None, delete]}")
 
 

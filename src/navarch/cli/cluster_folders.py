@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from navarch.cluster.embedded.state import ClusterFolder, folders, state_root
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, cluster_folders, state_root
 from navarch.errors import ConfigError, NavarchError
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def all_folders() -> list[ClusterFolder]:
-    """Returns the folders of all clusters of this user, by name."""
-    return folders(state_root(os.environ))
+    """Returns the cluster_folders of all clusters of this user, by name."""
+    return cluster_folders(state_root(os.environ))
 
 
 def folder_of(name: str) -> ClusterFolder:

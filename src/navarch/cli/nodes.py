@@ -10,8 +10,8 @@ import typer
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cli.cluster_folders import Name, running, with_client
 from navarch.cli.output import Output, notes, print_json, print_rows
-from navarch.cluster.embedded.power import POWER, POWER_OFF
-from navarch.cluster.embedded.state import ClusterFolder
+from navarch.cluster.embedded.cluster_folder import ClusterFolder
+from navarch.cluster.embedded.components import POWER, POWER_OFF
 from navarch.errors import ConfigError, NotFound
 
 if TYPE_CHECKING:

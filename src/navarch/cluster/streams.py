@@ -1,6 +1,4 @@
-"""What can be had of the containers of a node: logs, commands and ports as byte streams. A node offers it, and the server
-carries it to its clients.
-"""
+"""`PodStreams`: logs, exec, attach and port-forward of the containers of a node. Nodes implement it, the server calls it."""
 
 from __future__ import annotations
 
@@ -11,13 +9,11 @@ from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 
-__all__ = ["LogOptions", "LogStream", "NodePage", "PodStreams", "Process", "ProcessOptions"]
-
 LogStream = Literal["All", "Stdout", "Stderr"]
 
 
 class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of a log, as in Kubernetes' PodLogOptions. `previous` is the container before the present one."""
+    """Selects a part of a log, as Kubernetes' PodLogOptions. `previous` selects the container before the last restart."""
 
     follow: bool = False
     previous: bool = False
@@ -29,7 +25,7 @@ class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which streams of a process are wanted. With `tty` there is one terminal for all of them."""
+    """Selects the streams of a process. With `tty` one terminal carries all of them."""
 
     stdin: bool = False
     stdout: bool = True
@@ -37,68 +33,69 @@ class ProcessOptions(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
 
 
-class Process(Protocol):
-    """A program inside a container, with its streams in our hands. Whoever got it calls `close`."""
+class ContainerProcess(Protocol):
+    """A process inside a container, with its streams. The caller must call `close`."""
 
     def stdout(self) -> AsyncIterator[bytes]:
-        """What it writes, until it closes the stream; to be read at most once. Empty if it was not wanted."""
+        """Yields its output until it closes the stream; iterate at most once. Empty if it was not requested."""
         ...
 
     def stderr(self) -> AsyncIterator[bytes]:
-        """The same for errors; with a terminal there is nothing."""
+        """Yields its errors; empty with a terminal."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """Gives it input, waiting while it does not read; what it no longer wants is dropped."""
+        """Writes to its stdin; waits while it does not read, and drops input after it closed stdin."""
         ...
 
     async def close_stdin(self) -> None:
-        """There is no more input."""
+        """Closes its stdin."""
         ...
 
     async def resize(self, width: int, height: int) -> None:
-        """Its terminal has another size now; nothing happens without one."""
+        """Resizes its terminal, if it has one."""
         ...
 
     async def wait(self) -> int:
-        """Its exit code, when it has ended."""
+        """Waits for its end; returns the exit code."""
         ...
 
     async def close(self) -> None:
-        """Lets go of its streams, and ends it if it was started for us (exec, but not attach). May be called twice."""
+        """Closes its streams, and kills it if `exec` started it. May be called twice."""
         ...
 
 
 class PodStreams(Protocol):
     """The containers of one node. Pods are named by uid.
 
-    What cannot be had raises `ContainerError`, in the words of Kubernetes' node: there is no such pod or container, or it
-    does not run (yet).
+    Methods raise `ContainerError` with the kubelet's text if the pod or container does not exist or does not run.
     """
 
     def is_running(self, pod_uid: str, container: str = "") -> bool:
-        """Whether that container of the pod runs, or, with none named, whether the pod is on the node."""
+        """Returns True if that container of the pod runs, or, without a name, if the pod is on the node."""
         ...
 
     def logs(self, pod_uid: str, container: str, options: LogOptions) -> AsyncIterator[bytes]:
-        """The log in pieces of whole lines; with `follow` until the container has ended. Close it to stop early."""
+        """Yields the log in chunks of complete lines; with `follow` until the container ends. Close it to stop early."""
         ...
 
-    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
-        """Runs a program inside the container."""
+    async def exec(
+        self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions
+    ) -> ContainerProcess:
+        """Starts a process inside the container."""
         ...
 
-    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
-        """The streams of the container's own program."""
+    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> ContainerProcess:
+        """Returns the streams of the container's main process."""
         ...
 
     async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to that port of the pod."""
+        """Connects to that port of the pod."""
         ...
 
 
 class NodePage(NamedTuple):
-    """What a node answers over HTTP."""
+    """The HTTP response of a node."""
 
     status: int
     content_type: str

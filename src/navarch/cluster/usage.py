@@ -1,6 +1,4 @@
-"""What objects use of a resource quota, by the names that quotas have for it. Pure: the server charges by it when objects
-come, and the controller adds it up again when they go.
-"""
+"""The usage of objects in resource quotas. Pure: admission charges by it, and the quota controller recomputes totals by it."""
 
 from __future__ import annotations
 
@@ -8,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from navarch.api import Quantity
-
-__all__ = ["Amounts", "Json", "added", "counted", "in_scope", "kind_behind", "unspecified", "usage"]
 
 Json = dict[str, Any]
 Amounts = dict[str, Quantity]
@@ -34,12 +30,12 @@ _OF_CLASS: Final = ".storageclass.storage.k8s.io/"
 _DEVICE_CLAIMS: Final = ("resource.k8s.io", "resourceclaims")
 _DEVICES: Final = ".deviceclass.resource.k8s.io/devices"
 _MOST_DEVICES: Final = 32
-"""As many as a claim can be given; it counts as that many if it asks for all that there are."""
+"""The most devices of a claim; a claim for all devices counts as that many."""
 _CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
 
 
 def usage(group: str, plural: str, value: Json) -> Amounts:
-    """What one object uses, under every name that a quota may have for it."""
+    """Returns the usage of one object, by all resource names of quotas."""
     found = counted(group, plural)
     if (group, plural) == _DEVICE_CLAIMS:
         return found | _used_by_device_claim(value["spec"])
@@ -53,7 +49,7 @@ def usage(group: str, plural: str, value: Json) -> Amounts:
 
 
 def counted(group: str, plural: str, number: int = 1) -> Amounts:
-    """What so many objects use by being there.
+    """Returns the object-count usage of so many objects.
 
     >>> counted("apps", "deployments")
     {'count/deployments.apps': Quantity('1')}
@@ -136,7 +132,7 @@ def _higher(left: Amounts, right: Amounts) -> Amounts:
 
 
 def unspecified(names: Iterable[str], pod: Json) -> str:
-    """What containers have to ask for, and do not, in Kubernetes' words; empty if nothing is missing."""
+    """Returns the requests and limits that containers lack, in Kubernetes' words; empty if none is missing."""
     spec = pod["spec"]
     missing: dict[str, list[str]] = {}
     for name in sorted(_SPECIFIED & set(names)):
@@ -148,7 +144,7 @@ def unspecified(names: Iterable[str], pod: Json) -> str:
 
 
 def in_scope(spec: Json, group: str, plural: str, value: Json) -> bool:
-    """Whether a quota counts the object: one with scopes counts pods and claims alone, those that all scopes mean."""
+    """Returns True if a quota counts the object; one with scopes counts only pods and claims that match all scopes."""
     scopes = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
     scopes += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
     if not scopes:
@@ -238,7 +234,7 @@ def _used_by_claim(claim: Json) -> Amounts:
 
 
 def _used_by_device_claim(spec: Json) -> Amounts:
-    """So many devices of each class; of alternatives, the most that any of them would take."""
+    """Returns the devices of each class; of alternatives, the maximum."""
     total: Amounts = {}
     for request in (spec.get("devices") or {}).get("requests") or ():
         most: Amounts = {}

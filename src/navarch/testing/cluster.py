@@ -16,9 +16,9 @@ from navarch.client import Client, Listing, connect
 from navarch.client.core import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.kubeconfig import Access
-from navarch.cluster.embedded.served import ThreadedCluster
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.credentials import ClusterAccess
+from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
@@ -65,7 +65,7 @@ class Cluster:
     that is served over HTTPS; it is None for a cluster without a network.
     """
 
-    def __init__(self, client: Client, engine: Engine, access: Access | None = None) -> None:
+    def __init__(self, client: Client, engine: Engine, access: ClusterAccess | None = None) -> None:
         self.client = client
         self.access = access
         self._engine = engine
@@ -217,17 +217,17 @@ def _unwrapped(failure: BaseException) -> BaseException:
 
 
 @asynccontextmanager
-async def in_process(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+async def in_process(components: ComponentOptions | None = None) -> AsyncIterator[Cluster]:
     """Runs a fresh cluster without a network. Its clock can be advanced, unless process nodes run programs."""
-    clock = SystemClock() if equipment is not None and equipment.nodes else MovableClock()
-    async with EmbeddedCluster(clock=clock, equipment=equipment) as embedded:
+    clock = SystemClock() if components is not None and components.nodes else MovableClock()
+    async with EmbeddedCluster(clock=clock, components=components) as embedded:
         yield Cluster(embedded.client(), embedded)
 
 
 @asynccontextmanager
-async def over_https(equipment: Equipment | None = None) -> AsyncIterator[Cluster]:
+async def over_https(components: ComponentOptions | None = None) -> AsyncIterator[Cluster]:
     """Runs a fresh cluster over HTTPS on loopback, in its own thread, so that synchronous clients can use it."""
-    with ThreadedCluster(partial(EmbeddedCluster, equipment=equipment)) as threaded:
+    with ThreadedCluster(partial(EmbeddedCluster, components=components)) as threaded:
         engine = _ThreadedEngine(threaded)
         async with connect(threaded.access.config()) as client:
             try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from navarch.cluster.embedded.equipment import Equipment
+    from navarch.cluster.embedded.components import ComponentOptions
     from navarch.testing.cluster import Cluster
 
 __all__ = ["cluster", "http_cluster", "pytest_configure"]
@@ -54,13 +54,13 @@ def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]
     return without
 
 
-def _equipment(request: pytest.FixtureRequest) -> Equipment | None:
-    """Returns the equipment that the test's marker requests; None for an API server alone."""
-    from navarch.cluster.embedded.equipment import Equipment  # noqa: PLC0415 - see above
+def _components(request: pytest.FixtureRequest) -> ComponentOptions | None:
+    """Returns the components that the test's marker requests; None for an API server alone."""
+    from navarch.cluster.embedded.components import ComponentOptions  # noqa: PLC0415 - see above
 
     marker = request.node.get_closest_marker("cluster")
     try:
-        wanted = Equipment(**marker.kwargs) if marker is not None else Equipment()
+        wanted = ComponentOptions(**marker.kwargs) if marker is not None else ComponentOptions()
     except TypeError as error:
         pytest.fail(f"@pytest.mark.{_MARKER}; got something else: {error}", pytrace=False)
     return wanted if wanted.controllers or wanted.nodes or wanted.simulated else None
@@ -71,7 +71,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     """A fresh cluster in the test's process, without a network."""
     from navarch.testing.cluster import in_process  # noqa: PLC0415 - see above
 
-    async with in_process(_equipment(request)) as made:
+    async with in_process(_components(request)) as made:
         yield made
 
 
@@ -80,5 +80,5 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
     """A fresh cluster over HTTPS on loopback, in its own thread: for other client libraries and synchronous clients."""
     from navarch.testing.cluster import over_https  # noqa: PLC0415 - see above
 
-    async with over_https(_equipment(request)) as made:
+    async with over_https(_components(request)) as made:
         yield made

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from cluster.access.asking import Answer, Json, Step
 from navarch._base.clock import ManualClock
 from navarch.api.merge_patch import apply_merge_patch
-from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.token_requests import request_token
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
@@ -46,7 +46,7 @@ class Miniature:
             self._put(plural, each["metadata"].get("namespace", ""), each)
         self.accounts = ServiceAccountTokens(self.key, self, self.clock, random.Random(1))
         self.impersonation = Impersonator(self.authorizer)
-        self.authenticator = RequestAuthenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
+        self.authenticator = CredentialAuthenticator(self.clock, self.accounts, {"the-token-of-the-admin": ADMIN})
         self.reviews = Reviews(self.authorizer, self.authenticator, self.clock)
 
     async def get(self, group: str, resource: str, namespace: str, name: str) -> Json | None:

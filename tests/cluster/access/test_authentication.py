@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 
 from cluster.access.miniature import ADMIN, Miniature
-from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError, SigningKey
 from navarch.cluster.server.pipeline.authentication.tokens import ISSUER, Bound, ServiceAccountTokens
 from navarch.cluster.server.pipeline.authentication.users import ANONYMOUS
@@ -70,7 +70,7 @@ async def test_a_service_account_token_proves_its_account(server: Miniature) -> 
 async def test_who_shows_nothing_is_anonymous(server: Miniature) -> None:
     """A request without credentials is anonymous, or gets 401 where anonymous requests are off."""
     assert await server.authenticator.authenticate(asking()) == ANONYMOUS
-    strict = RequestAuthenticator(server.clock, server.accounts, {}, anonymous=False)
+    strict = CredentialAuthenticator(server.clock, server.accounts, {}, anonymous=False)
     assert await strict.authenticate(asking()) is None
 
 

@@ -10,9 +10,9 @@ import pytest
 from conformance.controllers.making import SELECTOR, template
 from conformance.controllers.watching import until
 from navarch.client import Client
-from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.manager import builtin_operator
 from navarch.cluster.controllers.workloads.deployments.revisions import new_replica_set
-from navarch.cluster.controllers.workloads.hashing import hash_of
+from navarch.cluster.controllers.workloads.revision_history import hash_of
 from navarch.k8s.apps.v1 import (
     ControllerRevision,
     Deployment,

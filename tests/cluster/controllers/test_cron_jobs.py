@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from navarch.api import ObjectMeta, parse_time
 from navarch.api.schedules import schedule_of, zone_of
-from navarch.cluster.controllers.workloads.cronjobs.due import due_of, seconds_to_next
+from navarch.cluster.controllers.workloads.cronjobs import due_of, seconds_to_next
 from navarch.errors import InvalidValueError
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, CronJobStatus, JobSpec, JobTemplateSpec
 from navarch.k8s.core.v1 import PodSpec, PodTemplateSpec

@@ -7,9 +7,16 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.workloads.daemonsets.failures import FailureDelays
-from navarch.cluster.controllers.workloads.daemonsets.placing import Fit, fit_of
-from navarch.cluster.controllers.workloads.daemonsets.plan import Limits, Plan, Sight, to_keep_up, to_renew
+from navarch.cluster.controllers.workloads.daemonsets.controller import FailureDelays
+from navarch.cluster.controllers.workloads.daemonsets.plan import (
+    DaemonPlan,
+    Fit,
+    RolloutLimits,
+    Sight,
+    fit_of,
+    to_keep_up,
+    to_renew,
+)
 from navarch.k8s.apps.v1 import DaemonSet, DaemonSetSpec
 from navarch.k8s.core.v1 import (
     Node,
@@ -45,7 +52,7 @@ def sight(fits: dict[str, Fit], **pods: list[Pod]) -> Sight:
     )
 
 
-def told(plan: Plan) -> tuple[list[str], list[str]]:
+def told(plan: DaemonPlan) -> tuple[list[str], list[str]]:
     return plan.create, [each.name for each in plan.delete]
 
 
@@ -102,19 +109,19 @@ def test_old_pods_are_renewed_as_many_as_may_be_missing() -> None:
     """Those that do not serve go at once, and count."""
     fits = dict.fromkeys("abcd", RUNS)
     seen = sight(fits, a=[pod("old-a")], b=[pod("old-b")], c=[pod("old-x")], d=[pod("new-d")])
-    assert told(to_renew(seen, Limits(0, 1))) == ([], ["old-x"])
-    assert told(to_renew(seen, Limits(0, 2))) == ([], ["old-x", "old-a"])
-    assert told(to_renew(seen, Limits(0, 9))) == ([], ["old-x", "old-a", "old-b"])
+    assert told(to_renew(seen, RolloutLimits(0, 1))) == ([], ["old-x"])
+    assert told(to_renew(seen, RolloutLimits(0, 2))) == ([], ["old-x", "old-a"])
+    assert told(to_renew(seen, RolloutLimits(0, 9))) == ([], ["old-x", "old-a", "old-b"])
 
 
 def test_new_pods_come_first_where_surge_is_allowed() -> None:
     """As many as the surge allows; nodes whose pod does not serve need none of it."""
     fits = dict.fromkeys("abcd", RUNS)
     seen = sight(fits, a=[pod("old-a")], b=[pod("old-b")], c=[pod("old-x")], d=[pod("old-d"), pod("new-x")])
-    assert told(to_renew(seen, Limits(1, 0))) == (["c"], [])
-    assert told(to_renew(seen, Limits(2, 0))) == (["c", "a"], [])
+    assert told(to_renew(seen, RolloutLimits(1, 0))) == (["c"], [])
+    assert told(to_renew(seen, RolloutLimits(2, 0))) == (["c", "a"], [])
     done = sight(fits, d=[pod("old-d"), pod("new-d")])
-    assert told(to_renew(done, Limits(1, 0))) == ([], ["old-d"])
+    assert told(to_renew(done, RolloutLimits(1, 0))) == ([], ["old-d"])
 
 
 def test_taints_that_befall_every_node_are_tolerated() -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.services.backends import Port, Ports, backends
-from navarch.cluster.controllers.services.slices import Changes, Kept, changes
-from navarch.cluster.controllers.services.subsets import subsets
+from navarch.cluster.controllers.services.backends import BackendPort, Ports, backends, subsets
+from navarch.cluster.controllers.services.endpoint_slices import SliceChanges, UnchangedSlice, changes
 from navarch.k8s.core.v1 import (
     Container,
     ContainerPort,
@@ -23,9 +22,9 @@ from navarch.k8s.core.v1 import (
 )
 from navarch.k8s.discovery.v1 import Endpoint, EndpointSlice
 
-KEPT = Kept("default", "web", {"app": "web"})
-HTTP = Ports([Port("http", "TCP", 8080, None)])
-ADMIN = Ports([Port("admin", "TCP", 9090, None)])
+KEPT = UnchangedSlice("default", "web", {"app": "web"})
+HTTP = Ports([BackendPort("http", "TCP", 8080, None)])
+ADMIN = Ports([BackendPort("admin", "TCP", 9090, None)])
 _names = itertools.count(1)
 
 
@@ -37,7 +36,7 @@ def wanted(*numbers: int, ports: Ports = HTTP) -> list[tuple[Ports, Endpoint]]:
     return [(ports, endpoint(number)) for number in numbers]
 
 
-def stored(found: Changes) -> list[EndpointSlice]:
+def stored(found: SliceChanges) -> list[EndpointSlice]:
     """The new slices as the server has them."""
     for each in found.create:
         each.metadata = ObjectMeta(name=f"web-{next(_names)}", labels=dict(KEPT.labels))
@@ -52,7 +51,7 @@ def test_service_without_endpoints_has_one_empty_slice() -> None:
     """It is made once, and stays."""
     slices = stored(changes(KEPT, "IPv4", [], []))
     assert [content(each) for each in slices] == [[]]
-    assert changes(KEPT, "IPv4", [], slices) == Changes()
+    assert changes(KEPT, "IPv4", [], slices) == SliceChanges()
 
 
 def test_endpoints_fill_slices() -> None:
@@ -64,7 +63,7 @@ def test_endpoints_fill_slices() -> None:
 def test_same_endpoints_change_nothing() -> None:
     """In whichever order they come."""
     slices = stored(changes(KEPT, "IPv4", wanted(*range(150)), []))
-    assert changes(KEPT, "IPv4", wanted(*reversed(range(150))), slices) == Changes()
+    assert changes(KEPT, "IPv4", wanted(*reversed(range(150))), slices) == SliceChanges()
 
 
 def test_new_endpoint_takes_the_place_of_an_old_one() -> None:
@@ -110,7 +109,7 @@ def test_endpoints_with_other_ports_are_in_other_slices() -> None:
 def test_labels_are_kept_up_to_date() -> None:
     """A slice whose labels differ is written."""
     slices = stored(changes(KEPT, "IPv4", wanted(1), []))
-    other = Kept("default", "web", {"app": "other"})
+    other = UnchangedSlice("default", "web", {"app": "other"})
     assert [content(new) for _, new in changes(other, "IPv4", wanted(1), slices).update] == [[1]]
 
 

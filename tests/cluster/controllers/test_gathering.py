@@ -1,4 +1,4 @@
-"""Whoever has many children looks at all of them seldom."""
+"""Controllers with many children reconcile them in batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from controller.reaching import World, gadget
 from gadgets import Gadget
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
-from navarch.cluster.controllers.workloads.gathering import gathered
+from navarch.cluster.controllers.workloads.pod_creation import gathered
 
 
 @pytest.mark.parametrize(("children", "seconds"), [(None, 0.0), (50, 0.0), (100, 0.01), (1000, 0.1)])

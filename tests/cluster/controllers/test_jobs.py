@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.workloads.jobs.backoff import delay_left, delay_of_pods
-from navarch.cluster.controllers.workloads.jobs.counting import Counting
+from navarch.cluster.controllers.workloads.jobs.finalizer_tracking import Counting
 from navarch.cluster.controllers.workloads.jobs.indexes import (
     INDEX,
     Indexes,
@@ -19,9 +18,8 @@ from navarch.cluster.controllers.workloads.jobs.indexes import (
     parse_indexes,
     pending_indexes,
 )
-from navarch.cluster.controllers.workloads.jobs.policies import success_of
-from navarch.cluster.controllers.workloads.jobs.tally import FINALIZER, Tally
-from navarch.cluster.controllers.workloads.jobs.verdict import completed, target_of
+from navarch.cluster.controllers.workloads.jobs.pod_failures import delay_left, delay_of_pods, success_of
+from navarch.cluster.controllers.workloads.jobs.tally import FINALIZER, Tally, completed, target_of
 from navarch.k8s.batch.v1 import (
     Job,
     JobCondition,

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from navarch.api import Quantity
 from navarch.client import MergePatch, Request, Response, Transport, WebSocket
-from navarch.cluster.controllers.plane import PlaneOptions
-from navarch.cluster.controllers.volumes import reclaiming
-from navarch.cluster.controllers.volumes.local import LocalVolumes, local_volume, standard_class
+from navarch.cluster.controllers.manager import ControllerManagerOptions
+from navarch.cluster.controllers.volumes.local_volumes import (
+    LocalVolumes,
+    declare_volume_reclaimer,
+    local_volume,
+    standard_class,
+)
 from navarch.k8s.core.v1 import (
     Container,
     Node,
@@ -40,8 +44,10 @@ class Folders:
         self.removed: list[str] = []
 
     @property
-    def options(self) -> PlaneOptions:
-        return PlaneOptions(volumes=LocalVolumes(path=lambda node, name: f"/{node}/{name}", remove=self._remove))
+    def options(self) -> ControllerManagerOptions:
+        return ControllerManagerOptions(
+            volumes=LocalVolumes(path=lambda node, name: f"/{node}/{name}", remove=self._remove)
+        )
 
     async def _remove(self, path: str) -> None:
         self.removed.append(path)
@@ -155,7 +161,7 @@ async def test_volume_of_a_claim_that_is_not_known_yet_keeps_its_data(cluster: C
     volumes = folders.options.volumes
     assert volumes is not None
     operator = Operator("volumes", crds="ignore", election=False, check_permissions=False)
-    reclaiming.declare(operator, volumes)
+    declare_volume_reclaimer(operator, volumes)
     async with cluster.run(operator, client=cluster.client.through(Deaf)):
         new = local_volume(claim(), standard_class(), volumes)
         new.metadata.name, new.spec.claim_ref = "pv", None

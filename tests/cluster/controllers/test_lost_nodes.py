@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from navarch.api import format_time
 from navarch.client import MergePatch
-from navarch.cluster.controllers.health.conditions import HealthOptions, is_ready, silent, tainted
-from navarch.cluster.controllers.health.eviction import seconds_tolerated
-from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.cluster.controllers.manager import ControllerManagerOptions
+from navarch.cluster.controllers.node_health.node_lifecycle import HealthOptions, is_ready, silent, tainted
+from navarch.cluster.controllers.node_health.taint_eviction import seconds_tolerated
 from navarch.k8s.coordination.v1 import Lease, LeaseSpec
 from navarch.k8s.core.v1 import (
     Container,
@@ -31,7 +31,7 @@ from navarch.testing.cluster import Cluster
 pytestmark = pytest.mark.cluster(controllers=False)  # each test has its own
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-IMPATIENT = PlaneOptions(
+IMPATIENT = ControllerManagerOptions(
     scheduler=False, health=HealthOptions(look=0.1, silence=1.0, startup=1.0, sweep=0.1, quarantine=0.2)
 )
 NOT_READY = "node.kubernetes.io/not-ready"

@@ -5,21 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from navarch.api import Key, Kind
-from navarch.cluster.controllers.ownership.graph import FOREGROUND, ORPHAN, Node, OwnerGraph, Reference, node_of
+from navarch.cluster.controllers.garbage_collection.owner_graph import (
+    FOREGROUND,
+    ORPHAN,
+    GraphNode,
+    OwnerGraph,
+    OwnerReferenceInfo,
+    node_of,
+)
 
 PODS = Kind("", "v1", "Pod", plural="pods")
-NODES = Kind("", "v1", "Node", plural="nodes", namespaced=False)
+NODES = Kind("", "v1", "GraphNode", plural="nodes", namespaced=False)
 
 
-def node(uid: str, *owners: str, namespace: str = "default", blocks: bool = False, **fields: Any) -> Node:
+def node(uid: str, *owners: str, namespace: str = "default", blocks: bool = False, **fields: Any) -> GraphNode:
     """A pod whose name is its uid."""
     references = [
-        Reference(api_version="v1", kind="Pod", name=owner, uid=owner, block_owner_deletion=blocks) for owner in owners
+        OwnerReferenceInfo(api_version="v1", kind="Pod", name=owner, uid=owner, block_owner_deletion=blocks)
+        for owner in owners
     ]
-    return Node(kind=PODS, key=Key(namespace, uid), uid=uid, owners=tuple(references), **fields)
+    return GraphNode(kind=PODS, key=Key(namespace, uid), uid=uid, owners=tuple(references), **fields)
 
 
-def leaving(uid: str, finalizer: str) -> Node:
+def leaving(uid: str, finalizer: str) -> GraphNode:
     return node(uid, is_deleting=True, finalizers=(finalizer,))
 
 
@@ -50,12 +58,12 @@ def test_owner_in_another_namespace_is_no_owner() -> None:
 def test_owner_in_no_namespace_owns_anywhere() -> None:
     """A node may own pods of all namespaces."""
     graph = OwnerGraph()
-    graph.observe(Node(kind=NODES, key=Key("", "n1"), uid="n1"))
-    pod = Node(
+    graph.observe(GraphNode(kind=NODES, key=Key("", "n1"), uid="n1"))
+    pod = GraphNode(
         kind=PODS,
         key=Key("default", "pod"),
         uid="pod",
-        owners=(Reference(api_version="v1", kind="Node", name="n1", uid="n1"),),
+        owners=(OwnerReferenceInfo(api_version="v1", kind="GraphNode", name="n1", uid="n1"),),
     )
     assert graph.observe(pod) == set()
     assert list(graph.invalid(pod)) == []

@@ -1,4 +1,4 @@
-"""Which pod is the least loss."""
+"""The order in which surplus pods are deleted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.workloads.ranking import least_loss_first
+from navarch.cluster.controllers.workloads.pods import least_loss_first
 from navarch.k8s.core.v1 import Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

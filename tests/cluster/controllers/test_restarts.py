@@ -1,4 +1,4 @@
-"""Controllers that are killed and started again, whenever: what they were at is finished, and nothing is done twice."""
+"""Controllers that are killed at any moment finish their work after a restart, and do nothing twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conformance.controllers.making import SELECTOR, template
 from conformance.controllers.watching import active_pods, pods_of, until
 from navarch._base.clock import SystemClock
 from navarch.client import Client, MergePatch, Request, Response, Transport, WebSocket
-from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.manager import builtin_operator
 from navarch.errors import ConnectionLostError
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec, StatefulSet, StatefulSetSpec
 from navarch.k8s.batch.v1 import Job, JobSpec

@@ -1,4 +1,4 @@
-"""Versions of a Deployment's template, and what is noted on them."""
+"""Revisions of a Deployment's pod template, and their annotations."""
 
 from __future__ import annotations
 

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from cluster.controllers.scheduled import container, node, pod
-from navarch.cluster.controllers.scheduling.amounts import Containers, at_least, requested
+from cluster.controllers.scheduler_objects import container, node, pod
+from navarch.cluster.controllers.pod_info import RequestingContainers, at_least, requested
 from navarch.cluster.controllers.scheduling.filters import matches_term, reason_against, tolerates
-from navarch.cluster.controllers.scheduling.nodes import NodeState
+from navarch.cluster.controllers.scheduling.node_info import NodeState
 from navarch.k8s.core.v1 import NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
 
 
-def spec(**fields: Any) -> Containers:
-    return msgspec.convert(fields, type=Containers)
+def spec(**fields: Any) -> RequestingContainers:
+    return msgspec.convert(fields, type=RequestingContainers)
 
 
 def test_containers_are_added_up() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from navarch.api import ObjectMeta, OwnerReference, owner_reference
 from navarch.cluster.controllers.workloads.statefulsets.controller import replaceable
-from navarch.cluster.controllers.workloads.statefulsets.retention import changed_owners
+from navarch.cluster.controllers.workloads.statefulsets.pod_members import changed_owners
 from navarch.k8s.apps.v1 import (
     StatefulSet,
     StatefulSetPersistentVolumeClaimRetentionPolicy,

@@ -1,4 +1,4 @@
-"""What workloads do by the clock, in virtual time: nobody waits for minutes to pass."""
+"""Workloads follow the clock, in virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from conformance.controllers.making import SELECTOR, template
 from navarch._base.clock import ManualClock
 from navarch.api import format_time
 from navarch.client import Client, MergePatch
-from navarch.cluster.controllers.builtin import builtin_operator
+from navarch.cluster.controllers.manager import builtin_operator
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.batch.v1 import CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec

@@ -35,7 +35,9 @@ async def test_fresh_cluster_has_what_a_control_plane_has() -> None:
 async def test_users_are_warned_and_the_cluster_is_not(caplog: pytest.LogCaptureFixture) -> None:
     """Its own controllers write Endpoints, which are deprecated: no user could heed that. Whoever else does is told."""
     async with EmbeddedCluster() as cluster:
-        await cluster.part_as("system:kube-controller-manager", "system:masters").create(Endpoints(name="its-own"))
+        await cluster.component_client("system:kube-controller-manager", "system:masters").create(
+            Endpoints(name="its-own")
+        )
         assert not caplog.messages
         await cluster.client().create(Endpoints(name="yours"))
         assert caplog.messages == [

@@ -16,18 +16,16 @@ from typing import Any
 import pytest
 
 from chaos.waiting import until, until_none
-from cluster.controllers.planes import controlled
+from cluster.controllers.managers import controlled
 from cluster.nodes.machines import is_ready, long_while, processes_with, sleeping, status_of
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, connect, load
-from navarch.cluster.controllers.health.conditions import UNREACHABLE, HealthOptions
-from navarch.cluster.controllers.plane import PlaneOptions
+from navarch.cluster.controllers.manager import ControllerManagerOptions
+from navarch.cluster.controllers.node_health.node_lifecycle import UNREACHABLE, HealthOptions
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.power import POWER, POWER_OFF
-from navarch.cluster.embedded.served import serving
-from navarch.cluster.embedded.starting import start
-from navarch.cluster.embedded.state import ClusterFolder, Running, Store
+from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
+from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions
+from navarch.cluster.embedded.https_front import serve_https
 from navarch.cluster.nodes import node_status
 from navarch.k8s.core.v1 import Node, Pod, Service
 from navarch.testing import Cluster
@@ -62,7 +60,7 @@ def folder(tmp_path: Path) -> Iterator[ClusterFolder]:
         running.stop()
 
 
-def kill(running: Running) -> None:
+def kill(running: ClusterProcess) -> None:
     """With -9, and returns when it is gone."""
     handle = os.pidfd_open(running.identity.pid)
     signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -82,11 +80,11 @@ async def seen(client: Client, name: str, holds: Callable[[Pod], bool]) -> Pod:
 
 
 @pytest.mark.parametrize("store", ["file", "etcd"])
-async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, store: Store) -> None:
+async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, store: StoreKind) -> None:
     """After kill -9 nothing of its pods runs; started again it has them back by their policy, with their volumes."""
     seconds = long_while()
     script = f"echo x >> /own/x; echo x >> /kept/x; exec sleep {seconds}"
-    running = start(folder, store=store, nodes=1)
+    running = start_cluster(folder, store=store, nodes=1)
     async with connect(load(folder.kubeconfig)) as client:
         await client.apply(claim())
         await until_account(client)
@@ -98,7 +96,7 @@ async def test_a_killed_cluster_goes_on_where_it_was(folder: ClusterFolder, stor
     kill(running)
     await until(lambda: not sleeping(seconds), "no process of a pod", seconds=SECONDS)
     await until(lambda: not processes_with(str(folder.path)), "no process of the cluster", seconds=SECONDS)
-    start(folder)
+    start_cluster(folder)
     async with connect(load(folder.kubeconfig)) as client:
         after = await seen(client, "again", lambda pod: is_ready(pod) and status_of(pod).restart_count == 1)
         lost = await seen(client, "once", lambda pod: pod.status.phase == "Failed")
@@ -142,7 +140,7 @@ async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(mo
     """They are made anew on another; the old ones end when their node is back, and none of their processes does."""
     monkeypatch.setattr(node_status, "_RENEWAL_SECONDS", 0.2)
     seconds = long_while()
-    async with in_process(Equipment(controllers=False, nodes=2)) as cluster:
+    async with in_process(ComponentOptions(controllers=False, nodes=2)) as cluster:
 
         async def pods() -> list[Pod]:
             return list(await cluster.list(Pod))
@@ -150,7 +148,7 @@ async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(mo
         def power(value: str | None) -> Awaitable[Node]:
             return cluster.client.patch(Node, "node-1", MergePatch({"metadata": {"annotations": {POWER: value}}}))
 
-        async with controlled(cluster, PlaneOptions(health=HURRIED)):
+        async with controlled(cluster, ControllerManagerOptions(health=HURRIED)):
             await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 2, timeout=SECONDS)
             await cluster.apply(deployment("web", 2, f"exec sleep {seconds}"))
             await cluster.eventually(
@@ -170,7 +168,7 @@ async def test_pods_leave_a_node_that_is_off_and_it_cleans_up_when_it_returns(mo
 
 async def test_clusters_side_by_side_share_no_addresses() -> None:
     """Of nodes, pods and services: each is in its own cluster's part of the loopback network."""
-    async with in_process(Equipment(nodes=2)) as one, in_process(Equipment(nodes=2)) as other:
+    async with in_process(ComponentOptions(nodes=2)) as one, in_process(ComponentOptions(nodes=2)) as other:
         networks = []
         for cluster in (one, other):
             await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 2, timeout=SECONDS)  # noqa: B023 - awaited at once
@@ -185,9 +183,9 @@ def test_clusters_that_take_turns_find_their_addresses_again(tmp_path: Path) -> 
     one, *others = [ClusterFolder(tmp_path, f"cluster-{number}") for number in range(9)]
     other = next(each for each in others if _chance(each) != _chance(one))
     try:
-        start(one, nodes=1).stop()
-        start(other, nodes=1)
-        start(one)
+        start_cluster(one, nodes=1).stop()
+        start_cluster(other, nodes=1)
+        start_cluster(one)
     finally:
         for folder in (one, other):
             if (running := folder.running()) is not None:
@@ -262,7 +260,7 @@ async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatc
 
 
 async def _one_cluster(seconds: str) -> None:
-    async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded, serving(embedded) as access:
+    async with EmbeddedCluster(components=ComponentOptions(nodes=1)) as embedded, serve_https(embedded) as access:
         cluster = Cluster(embedded.client(), embedded, access)
         await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 1, timeout=SECONDS)
         await cluster.apply(deployment("web", 1, f"exec sleep {seconds}"))

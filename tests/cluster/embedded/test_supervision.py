@@ -10,8 +10,8 @@ import pytest
 from cluster.embedded.test_reliability import deployment
 from navarch.cluster.controllers.scheduling.scheduler import Scheduler
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.served import serving
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.https_front import serve_https
 from navarch.cluster.nodes.network.network import ClusterNetwork
 from navarch.cluster.nodes.node_status import Heartbeat
 from navarch.cluster.nodes.pods.sandbox import PodSandbox
@@ -36,7 +36,7 @@ class Stumbling:
 
 @asynccontextmanager
 async def with_a_node() -> AsyncIterator[tuple[Cluster, EmbeddedCluster]]:
-    async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded, serving(embedded) as access:
+    async with EmbeddedCluster(components=ComponentOptions(nodes=1)) as embedded, serve_https(embedded) as access:
         yield Cluster(embedded.client(), embedded, access), embedded
 
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-import navarch.cluster.embedded.http
-import navarch.cluster.embedded.wire
+import navarch.cluster.embedded.http_connection
+import navarch.cluster.embedded.responses
 from navarch._base.clock import SystemClock
 from navarch.client import Client, Config
-from navarch.cluster.embedded.certificates import Authority, server_context
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.http import HttpServer
+from navarch.cluster.embedded.credentials import ClusterAuthority, server_context
+from navarch.cluster.embedded.http_server import HttpServer
 from navarch.k8s.core.v1 import ConfigMap
 from wire import Wire
 
@@ -37,7 +37,7 @@ _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)
 class Served:
     """A cluster behind HTTPS in the test's own loop, so that its connections can be looked at."""
 
-    def __init__(self, cluster: EmbeddedCluster, http: HttpServer, authority: Authority) -> None:
+    def __init__(self, cluster: EmbeddedCluster, http: HttpServer, authority: ClusterAuthority) -> None:
         self.cluster = cluster
         self.client: Client = cluster.client()
         self._http = http
@@ -72,7 +72,7 @@ class Served:
 def probes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Peers that are gone are noticed after a second or two instead of a minute."""
     quick = {"TCP_KEEPIDLE": 1, "TCP_KEEPINTVL": 1, "TCP_KEEPCNT": 1, "TCP_USER_TIMEOUT": 1000}
-    monkeypatch.setattr(navarch.cluster.embedded.wire, "_PROBES", quick)
+    monkeypatch.setattr(navarch.cluster.embedded.http_connection, "_PROBES", quick)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def served(request: pytest.FixtureRequest) -> AsyncIterator[Served]:
     if "probes" in request.fixturenames:
         request.getfixturevalue("probes")
     async with EmbeddedCluster() as cluster:
-        authority = Authority.make(cluster.clock)
+        authority = ClusterAuthority.make(cluster.clock)
         context = server_context(authority, authority.server_pair(cluster.clock))
         async with HttpServer(cluster.server, context) as http:
             yield Served(cluster, http, authority)
@@ -98,7 +98,7 @@ async def test_watcher_that_reads_nothing_harms_no_other(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Thousands of events reach whoever reads, little waits for whoever does not, who is cut off in the end."""
-    monkeypatch.setattr(navarch.cluster.embedded.http, "_PATIENCE", 1.0)
+    monkeypatch.setattr(navarch.cluster.embedded.responses, "_WRITE_SECONDS", 1.0)
     most, seen = 0, list[str]()
     with ExitStack() as stack:
         await served.watching(stack)

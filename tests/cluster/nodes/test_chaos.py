@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from cluster.nodes.machines import is_ready, long_while, processes_with, shell
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.nodes.kubelet import Kubelet
 from navarch.errors import NotFound
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
@@ -56,7 +56,7 @@ async def _settle(cluster: Cluster) -> None:
 async def test_pods_survive_their_nodes() -> None:
     """Every pod is there and ready again, nothing runs that no pod knows of, and nothing is left in the end."""
     mark, rng = f"sleep {long_while()}", random.Random(1)
-    async with EmbeddedCluster(equipment=Equipment(nodes=2)) as embedded:
+    async with EmbeddedCluster(components=ComponentOptions(nodes=2)) as embedded:
         cluster = Cluster(embedded.client(), embedded)
         await cluster.create(_deployment(mark))
         await cluster.eventually(lambda: _all(cluster), lambda pods: len(pods) == _PODS, timeout=60)

@@ -18,7 +18,7 @@ _CONFINED = (
     "nodes/volumes/*.py",
     "nodes/shim/program/output.py",
     "nodes/shim/program/mounts.py",
-    "embedded/machinery.py",
+    "embedded/control_plane.py",
 )
 _OTHERS = {
     "nodes/images.py": "the administrator's own file",

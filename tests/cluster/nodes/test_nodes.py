@@ -24,7 +24,7 @@ from cluster.nodes.machines import (
 from navarch._base.clock import ManualClock
 from navarch.client import MergePatch
 from navarch.cluster.embedded import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.nodes.node_status import LEASES, Heartbeat, Profile, node_object, register
 from navarch.cluster.storage.file import FileStorage
 from navarch.k8s.coordination.v1 import Lease
@@ -203,8 +203,8 @@ async def test_a_cluster_on_its_store_goes_on_with_its_pods(tmp_path: Path) -> N
     )
     for restarts in (0, 1):
         storage = await FileStorage.open(tmp_path / "data")
-        equipment = Equipment(nodes=1, folder=tmp_path / "machine")
-        async with EmbeddedCluster(storage, equipment=equipment) as embedded:
+        components = ComponentOptions(nodes=1, folder=tmp_path / "machine")
+        async with EmbeddedCluster(storage, components=components) as embedded:
             cluster = Cluster(embedded.client(), embedded)
             if restarts == 0:
                 await cluster.create(Pod(name="pod", spec=spec))

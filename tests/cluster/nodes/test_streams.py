@@ -13,12 +13,12 @@ from cluster.nodes.machines import Machine, shell, status_of
 from navarch.cluster.nodes.container_logs import LogFile
 from navarch.cluster.nodes.shim.program.output import LARGEST, ContainerLog
 from navarch.cluster.nodes.volumes.atomic_writer import PodFolder
-from navarch.cluster.streams import LogOptions, Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, LogOptions, ProcessOptions
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import Container, Pod
 
 
-async def _all(process: Process) -> tuple[bytes, bytes, int]:
+async def _all(process: ContainerProcess) -> tuple[bytes, bytes, int]:
     async def read(stream: object) -> bytes:
         return b"".join([piece async for piece in stream])  # type: ignore[attr-defined]
 

@@ -20,8 +20,8 @@ from certificates import sign
 from navarch.api import Dynamic
 from navarch.client import MergePatch, Request
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.http import HttpServer
-from navarch.cluster.embedded.transport import InProcessTransport
+from navarch.cluster.embedded.http_server import HttpServer
+from navarch.cluster.embedded.in_process import InProcessTransport
 from navarch.cluster.server.server import RecordedStream
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.errors import ConnectError
@@ -206,7 +206,7 @@ async def test_websocket_in_process_is_refused_in_words(embedded: EmbeddedCluste
     key = {"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
     async with behind(switch) as port:
         request = Request(method="GET", path=f"{PODS}/web:{port}/proxy/", headers=key)
-        with pytest.raises(ConnectError, match="what is passed on needs a cluster over HTTPS"):
+        with pytest.raises(ConnectError, match="a proxied connection needs a cluster over HTTPS"):
             await transport.connect(request, ["chat"])
         async with asyncio.timeout(SECONDS):
             await ended.wait()

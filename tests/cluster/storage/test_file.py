@@ -20,8 +20,8 @@ from cluster.storage import acknowledging_writer
 from cluster.storage.watching import take
 from navarch.cluster.storage.file import FileOptions, FileStorage
 from navarch.cluster.storage.folder import LockedError
-from navarch.cluster.storage.framing import DamagedError
 from navarch.cluster.storage.protocol import ChangedError, CompactedError, StorageError, Stored, WriteError
+from navarch.cluster.storage.records import DamagedStorageError
 
 KILLS = 20
 SECONDS = 240.0
@@ -279,7 +279,7 @@ async def test_files_that_somebody_else_harmed_are_written_anew(tmp_path: Path, 
         for key in ("/a", "/b", "/c"):
             await storage.put(key, key.encode(), expected=0)
         harm(the_log(folder))
-        with pytest.raises(WriteError, match="somebody"):
+        with pytest.raises(WriteError, match="another process"):
             await storage.put("/d", b"", expected=0)
         revision = await storage.put("/d", b"", expected=0)
         assert storage.fault is None
@@ -310,10 +310,10 @@ async def test_a_log_that_was_cut_off_or_taken_away_is_an_error(tmp_path: Path) 
     whole = log.read_bytes()
     for size in range(len(whole)):
         log.write_bytes(whole[:size])
-        with pytest.raises(DamagedError, match="is damaged at byte"):
+        with pytest.raises(DamagedStorageError, match="is damaged at byte"):
             await FileStorage.open(tmp_path)
     log.unlink()
-    with pytest.raises(DamagedError, match="is damaged at byte 0: expected the"):
+    with pytest.raises(DamagedStorageError, match="is damaged at byte 0: expected the"):
         await FileStorage.open(tmp_path)
     log.write_bytes(whole)
     assert await keys_of(tmp_path) == ["/a", "/b"]
@@ -349,7 +349,7 @@ async def test_a_damaged_record_is_an_error_that_names_the_place(tmp_path: Path)
     begin, end = (len(b"NVFR".join(whole.split(b"NVFR")[:count])) for count in (2, 3))
     for place in range(begin, end):
         log.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
-        with pytest.raises(DamagedError, match=f"{log.name} is damaged at byte {begin}: ") as found:
+        with pytest.raises(DamagedStorageError, match=f"{log.name} is damaged at byte {begin}: ") as found:
             await FileStorage.open(tmp_path)
         assert (found.value.path, found.value.offset) == (log, begin)
     log.write_bytes(whole)
@@ -363,7 +363,7 @@ async def test_a_damaged_snapshot_is_an_error(tmp_path: Path) -> None:
         await storage.put("/b", b"value", expected=0)
     (snapshot, *_) = files(tmp_path, ".snapshot")
     snapshot.write_bytes(snapshot.read_bytes()[:-1])
-    with pytest.raises(DamagedError, match="is damaged at byte"):
+    with pytest.raises(DamagedStorageError, match="is damaged at byte"):
         await FileStorage.open(tmp_path)
 
 
@@ -373,7 +373,7 @@ async def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
         await storage.put("/a", b"value", expected=0)
         await storage.put("/b", b"value", expected=0)
     the_log(tmp_path).unlink()
-    with pytest.raises(DamagedError, match=r"\.log is damaged at byte 0: expected the \d+ bytes"):
+    with pytest.raises(DamagedStorageError, match=r"\.log is damaged at byte 0: expected the \d+ bytes"):
         await FileStorage.open(tmp_path)
     (tmp_path / "mark").unlink()
     with pytest.raises(StorageError, match=r"\.log, which belongs to the snapshot of that name; it is missing"):
@@ -384,7 +384,7 @@ async def test_a_foreign_file_is_not_overwritten(tmp_path: Path) -> None:
     """A file of that name which this store has not written stays as it is."""
     log = await written(tmp_path, "/a")
     log.write_bytes(b"something else altogether" * 3)
-    with pytest.raises(DamagedError, match="expected a file that this store has written"):
+    with pytest.raises(DamagedStorageError, match="expected a file that this store has written"):
         await FileStorage.open(tmp_path)
     assert log.read_bytes() == b"something else altogether" * 3
 

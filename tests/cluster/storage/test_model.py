@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from cluster.storage.engines import opened
 from cluster.storage.watching import take
-from navarch.cluster.storage.protocol import ChangedError, CompactedError, Event, Page, Storage, Stored, Watcher
+from navarch.cluster.storage.protocol import ChangedError, CompactedError, Event, Storage, StoragePage, Stored, Watcher
 
 KEYS = ["/p/a", "/p/a/b", "/p/aa", "/p/b", "/q/a", "/q"]
 PREFIXES = ["", "/", "/p", "/p/", "/p/a", "/p/a/", "/q/", "/none"]
@@ -66,11 +66,11 @@ class Model:
         self.states.append(after)
         return self.revision
 
-    def page(self, prefix: str, revision: int, limit: int, after: str) -> Page:
+    def page(self, prefix: str, revision: int, limit: int, after: str) -> StoragePage:
         state = self.states[revision - self.first]
         keys = sorted(key for key in state if key.startswith(prefix) and key > after)
         chosen = keys[:limit] if limit else keys
-        return Page([state[key] for key in chosen], revision, len(keys) - len(chosen))
+        return StoragePage([state[key] for key in chosen], revision, len(keys) - len(chosen))
 
     def after(self, revision: int, prefix: str) -> list[Event]:
         return [event for event in self.events if event.revision > revision and event.key.startswith(prefix)]

@@ -7,7 +7,7 @@ import pytest
 from navarch import errors
 from navarch.api import Dynamic
 from navarch.cluster.embedded.cluster import EmbeddedCluster
-from navarch.cluster.embedded.equipment import Equipment
+from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.server.wire.request import ApiRequest
 from navarch.k8s.core.v1 import Pod, Service
 from navarch.testing.cluster import Cluster
@@ -15,7 +15,7 @@ from navarch.testing.cluster import Cluster
 
 async def test_pods_of_a_node_that_is_cut_off_cannot_be_reached() -> None:
     """As long as it is; what they do goes on."""
-    async with EmbeddedCluster(equipment=Equipment(nodes=1)) as embedded:
+    async with EmbeddedCluster(components=ComponentOptions(nodes=1)) as embedded:
         cluster = Cluster(embedded.client(), embedded)
         await cluster.eventually(lambda: _created(cluster), bool, timeout=120)
         await cluster.until(Pod, "web", lambda pod: pod.status.phase == "Running", timeout=120)

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import AsyncIterator
 
 from navarch.cluster.server.wire.spdy import DICTIONARY
-from navarch.cluster.streams import LogOptions, Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, LogOptions, ProcessOptions
 from navarch.errors import ContainerError
 
 FIN = 1
@@ -131,10 +131,12 @@ class FakeNode:
     def logs(self, pod_uid: str, container: str, options: LogOptions) -> AsyncIterator[bytes]:
         raise NotImplementedError
 
-    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(
+        self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions
+    ) -> ContainerProcess:
         raise NotImplementedError
 
-    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> ContainerProcess:
         raise NotImplementedError
 
     async def forward(self, pod_uid: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -12,10 +12,9 @@ import pytest
 import rig
 from conformance.controllers.kubelet import Kubelet
 from navarch.client import Client
-from navarch.cluster.controllers.plane import ControlPlane, PlaneOptions
-from navarch.cluster.controllers.volumes.local import LocalVolumes
-from navarch.cluster.embedded.certificates import Authority
-from navarch.cluster.embedded.signing import signed_request
+from navarch.cluster.controllers.manager import ControllerManager, ControllerManagerOptions
+from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
+from navarch.cluster.embedded.credentials import ClusterAuthority, sign_request
 from navarch.errors import AlreadyExists
 from navarch.k8s.core.v1 import ServiceAccount
 from navarch.testing.cluster import Cluster
@@ -27,14 +26,14 @@ async def controllers(embedded: Cluster | None, request: pytest.FixtureRequest) 
     if embedded is None:
         yield
         return
-    options = PlaneOptions(
+    options = ControllerManagerOptions(
         root_certificate="a certificate",
         volumes=_VOLUMES,
         scheduler=_is_scheduled(request),
-        sign=partial(signed_request, Authority.make(embedded.client.clock).pair, embedded.client.clock),
+        sign=partial(sign_request, ClusterAuthority.make(embedded.client.clock).pair, embedded.client.clock),
     )
     async with asyncio.TaskGroup() as group:
-        plane = group.create_task(ControlPlane(embedded.client, options).run(), name="control plane")
+        plane = group.create_task(ControllerManager(embedded.client, options).run(), name="control plane")
         yield
         plane.cancel()
 

@@ -1,1 +1,1 @@
-"""What Kubernetes runs beside its API server: each file adds one controller to the operator that `builtin.py` makes."""
+"""The built-in controllers and the scheduler of Kubernetes; `manager` runs them."""

@@ -1,11 +1,11 @@
-"""`EmbeddedCluster`: an API server in this process, with everything that a fresh one has."""
+"""`EmbeddedCluster`: an API server in this process, with the objects of a fresh cluster."""
 
 from __future__ import annotations
 
 import ipaddress
 import random
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -15,29 +15,43 @@ import msgspec
 
 from navarch._base.clock import Clock, SystemClock
 from navarch._base.supervisor import Supervisor
-from navarch.cluster.embedded.assembly import Assembled, Materials
-from navarch.cluster.embedded.beside import Beside
-from navarch.cluster.embedded.bootstrap import own_endpoints
-from navarch.cluster.embedded.certificates import Authority
-from navarch.cluster.embedded.equipment import Equipment
-from navarch.cluster.embedded.reaching import ReachableNodes
-from navarch.cluster.embedded.snapshot import fill
-from navarch.cluster.embedded.transport import InProcessTransport
+from navarch.cluster.embedded.background_tasks import BackgroundTasks
+from navarch.cluster.embedded.bootstrap import api_server_endpoints, bootstrap_storage
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.credentials import ClusterAuthority
+from navarch.cluster.embedded.in_process import InProcessTransport
+from navarch.cluster.embedded.server_assembly import AssembledServer, ServerDeps
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.pipeline.audit_records import RotatingFile
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_of
+from navarch.cluster.server.pipeline.streams.node_access import ClusterNode
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.server.wire.request import ApiRequest, User
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
 if TYPE_CHECKING:
+    from navarch.cluster.nodes.kubelet import Kubelet
+
+
+class RunningKubelets:
+    """Finds the nodes of a cluster that answer now; see `ReachableNodes`."""
+
+    def __init__(self, nodes: Callable[[], Mapping[str, Kubelet]]) -> None:
+        self._nodes = nodes
+
+    def find(self, name: str) -> ClusterNode | None:
+        """See `ReachableNodes`."""
+        node = self._nodes().get(name)
+        return node if node is not None and node.is_reachable else None
+
+
+if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 
-__all__ = ["ADMIN", "EmbeddedCluster"]
 
 _OWN_ENDPOINTS: Final = (
     "/api/v1/namespaces/default/endpoints/kubernetes",
@@ -49,11 +63,11 @@ ADMIN: Final = User("kubernetes-admin", groups=("system:masters",))
 class EmbeddedCluster:
     """A Kubernetes API server without a network; use it as an `async with`.
 
-    `storage` is in memory by default, and is closed with the cluster; what a fresh control plane has is put into an
-    empty one. `seed` makes uids and generated names the same in every run. `token` is the administrator's, made up by
-    default; `key` signs ServiceAccount tokens, and `authority` certificates, which another run believes only if it has
-    the same ones. Every request is in `audit`, and in `audit_file` too if there is one. `equipment` says what runs beside
-    the server; nothing by default. A `supervisor` that has tasks of others, too, shows them in the cluster's health.
+    `storage` is in memory by default, and is closed with the cluster; an empty one gets the objects of a fresh cluster.
+    `seed` makes uids and generated names the same in every run. `token` authenticates the administrator; it is random by
+    default. `key` signs ServiceAccount tokens, `authority` signs certificates; another run accepts them only with the same
+    `key` and `authority`. `audit` records every request, and so does `audit_file` if there is one. `components` names the
+    controllers and nodes that run beside the server; none by default. The cluster's health shows all tasks of `supervisor`.
     """
 
     def __init__(
@@ -64,9 +78,9 @@ class EmbeddedCluster:
         seed: int | None = None,
         token: str = "",
         key: SigningKey | None = None,
-        authority: Authority | None = None,
+        authority: ClusterAuthority | None = None,
         audit_file: Path | None = None,
-        equipment: Equipment | None = None,
+        components: ComponentOptions | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self.clock = clock or SystemClock()
@@ -75,14 +89,14 @@ class EmbeddedCluster:
         self.token = token or secrets.token_urlsafe(32)
         self.audit = AuditLog(self.clock, RotatingFile(audit_file) if audit_file is not None else None)
         self._authority = authority
-        self._equipment = equipment
-        self._beside: Beside | None = None
+        self._components = components
+        self._background: BackgroundTasks | None = None
         self.service_address = ""
-        """Where pods find the API server; nowhere without nodes."""
+        """The address of the service `kubernetes`; empty without components."""
         self._storage = storage or MemoryStorage()
         self._rng = random.Random(seed)  # noqa: S311 - uids and names, no secrets
-        self._assembled = Assembled(
-            Materials(
+        self._assembled = AssembledServer(
+            ServerDeps(
                 storage=self._storage,
                 clock=self.clock,
                 rng=self._rng,
@@ -90,71 +104,71 @@ class EmbeddedCluster:
                 audit=self.audit,
                 tokens={self.token: ADMIN},
                 supervisor=self.supervisor,
-                nodes=ReachableNodes(lambda: self.nodes),
+                nodes=RunningKubelets(lambda: self.nodes),
             )
         )
 
     @property
-    def authority(self) -> Authority:
-        """What signs the certificates of this cluster."""
+    def authority(self) -> ClusterAuthority:
+        """The certificate authority of this cluster."""
         if self._authority is None:
-            self._authority = Authority.make(self.clock)
+            self._authority = ClusterAuthority.make(self.clock)
         return self._authority
 
     @property
-    def is_equipped(self) -> bool:
-        """Whether anything runs beside the server."""
-        return self._equipment is not None
+    def has_components(self) -> bool:
+        """True if controllers or nodes run beside the server."""
+        return self._components is not None
 
     @property
     def nodes(self) -> Mapping[str, Kubelet]:
-        """The nodes that came with the equipment, by name."""
-        return self._beside.nodes if self._beside is not None else {}
+        """The process nodes, by name."""
+        return self._background.nodes if self._background is not None else {}
 
     @property
     def simulated(self) -> SimulatedNodes | None:
-        """The simulated nodes that came with the equipment, once they are there."""
-        return self._beside.simulated if self._beside is not None else None
+        """The simulated nodes, once they have started."""
+        return self._background.simulated if self._background is not None else None
 
     @property
     def server(self) -> ApiServer:
-        """What answers requests."""
+        """The API server."""
         return self._assembled.server
 
     async def __aenter__(self) -> Self:
-        if self._equipment is None:
-            await fill(self._storage, self.clock, self._rng)
+        if self._components is None:
+            await bootstrap_storage(self._storage, self.clock, self._rng)
             await self._assembled.start()
         else:
-            await self._start_with(self._equipment)
+            await self._start_with(self._components)
         return self
 
-    async def _start_with(self, equipment: Equipment) -> None:
-        self._beside = Beside(self, equipment)
-        services = await self._beside.prepare(self._storage)
+    async def _start_with(self, components: ComponentOptions) -> None:
+        self._background = BackgroundTasks(self, components)
+        services = await self._background.prepare(self._storage)
         self.service_address = str(next(ipaddress.ip_network(services).hosts()))
         self._assembled.service_addresses.use(services)
-        await fill(self._storage, self.clock, self._rng, services)
+        await bootstrap_storage(self._storage, self.clock, self._rng, services)
         await self._assembled.start()
-        if not equipment.waits:
-            self.equip()
+        if not components.deferred:
+            self.start_components()
 
-    def equip(self) -> None:
-        """Begins what runs beside the server, for equipment that waits; much is imported for it."""
-        assert self._beside is not None, "the cluster must be running, and have equipment"
-        self._beside.start()
+    def start_components(self) -> None:
+        """Starts the components, for options that are `deferred`; this imports the controllers and nodes."""
+        assert self._background is not None, "the cluster must be running, and have components"
+        self._background.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._beside is not None:
-            await self._beside.stop()
+        if self._background is not None:
+            await self._background.stop()
         await self._assembled.stop()
         await self._storage.close()
 
-    async def reached_at(self, address: str, port: int) -> None:
-        """From now on the service `kubernetes` leads there, for pods of this cluster."""
-        for path, patch in zip(_OWN_ENDPOINTS, own_endpoints(address, port), strict=True):
+    async def set_api_server_address(self, address: str, port: int) -> None:
+        """Points the service `kubernetes` to this address, for pods of this cluster."""
+        for path, patch in zip(_OWN_ENDPOINTS, api_server_endpoints(address, port), strict=True):
             headers = {"authorization": f"Bearer {self.token}", "content-type": "application/merge-patch+json"}
             body = msgspec.json.encode(patch)
             reply = await self.server.handle(ApiRequest(method="PATCH", path=path, headers=headers, body=body))
@@ -172,26 +186,26 @@ class EmbeddedCluster:
         return await self._storage.revision()
 
     async def compact(self, revision: int) -> None:
-        """Forgets what happened before that revision, as Kubernetes does after some minutes."""
+        """Compacts the storage: drops the history before that revision, as Kubernetes does every five minutes."""
         await self._storage.compact(revision)
 
     def client(self, namespace: str = "default") -> Client:
-        """A client of the administrator."""
+        """Returns a client of the administrator."""
         return self.client_with(self.token, namespace)
 
     def client_as(self, name: str, *groups: str, namespace: str = "default") -> Client:
-        """A client of somebody else: a user, or a ServiceAccount as `system:serviceaccount:<namespace>:<name>`.
+        """Returns a client of a user, or of a ServiceAccount as `system:serviceaccount:<namespace>:<name>`.
 
-        What they may do is what RBAC gives them.
+        RBAC decides which requests it may make.
         """
         return self.client_with(self.token_of(name, *groups), namespace)
 
-    def part_as(self, name: str, *groups: str) -> Client:
-        """The same for a part of the cluster itself, which is warned of nothing: no user could heed it."""
+    def component_client(self, name: str, *groups: str) -> Client:
+        """Returns a client of a component of the cluster; it gets no warnings, since no user reads them."""
         return self._client(self.token_of(name, *groups), warned=False)
 
     def token_of(self, name: str, *groups: str) -> str:
-        """A new token that proves this user."""
+        """Returns a new token that authenticates this user."""
         token = secrets.token_urlsafe(32)
         account = service_account_of(name)
         own = service_account_groups(account[0]) if account else ()
@@ -199,7 +213,7 @@ class EmbeddedCluster:
         return token
 
     def client_with(self, token: str, namespace: str = "default") -> Client:
-        """A client of whoever the token proves."""
+        """Returns a client of the user that the token authenticates."""
         return self._client(token, namespace)
 
     def _client(self, token: str, namespace: str = "default", *, warned: bool = True) -> Client:

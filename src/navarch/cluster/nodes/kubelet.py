@@ -26,7 +26,7 @@ from navarch.cluster.nodes.pods.pod_worker import PodWorker
 from navarch.cluster.nodes.pods.pod_workers import PodWorkers
 from navarch.cluster.nodes.pods.sandbox import KubeletBackoffs, KubeletDeps, PodNetwork
 from navarch.cluster.nodes.runtime import AttachedProcess, Runtime
-from navarch.cluster.streams import LogOptions, NodePage, Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, LogOptions, NodePage, ProcessOptions
 from navarch.controller import Recorder
 from navarch.controller.events import RecorderOptions
 from navarch.errors import ContainerError, NavarchError
@@ -221,11 +221,13 @@ class Kubelet:
         async for piece in log_pieces(worker, container, options, self._clock):
             yield piece
 
-    async def exec(self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(
+        self, pod_uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions
+    ) -> ContainerProcess:
         """See `PodStreams`."""
         return await self._runtime.exec(self._running(pod_uid, container), argv, options)
 
-    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, pod_uid: str, container: str, options: ProcessOptions) -> ContainerProcess:
         """See `PodStreams`."""
         process = await self._runtime.attach(self._running(pod_uid, container), options)
         spec = self._loop(pod_uid, container).record.spec

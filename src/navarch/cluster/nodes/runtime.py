@@ -11,22 +11,22 @@ from typing import NamedTuple, Protocol, Self
 import msgspec
 
 from navarch._base.tasks import unless
-from navarch.cluster.streams import Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, ProcessOptions
 
 
 class AttachedProcess:
-    """A `Process` of a container whose stdin stays open for others: a client that closes its stdin detaches."""
+    """A `ContainerProcess` of a container whose stdin stays open for others: a client that closes its stdin detaches."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: ContainerProcess) -> None:
         self._process = process
         self._left = asyncio.Event()
 
     def stdout(self) -> AsyncIterator[bytes]:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         return self._until_left(self._process.stdout())
 
     def stderr(self) -> AsyncIterator[bytes]:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         return self._until_left(self._process.stderr())
 
     async def _until_left(self, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -34,7 +34,7 @@ class AttachedProcess:
             yield piece
 
     async def write(self, data: bytes) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.write(data)
 
     async def close_stdin(self) -> None:
@@ -42,7 +42,7 @@ class AttachedProcess:
         self._left.set()
 
     async def resize(self, width: int, height: int) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.resize(width, height)
 
     async def wait(self) -> int:
@@ -51,7 +51,7 @@ class AttachedProcess:
         return 0 if code is None else code
 
     async def close(self) -> None:
-        """See `Process`."""
+        """See `ContainerProcess`."""
         await self._process.close()
 
 
@@ -157,11 +157,11 @@ class Runtime(Protocol):
         """Starts a container; raises `ContainerError` if its program cannot be executed."""
         ...
 
-    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> ContainerProcess:
         """Runs another program inside a running container; raises `ContainerError`."""
         ...
 
-    async def attach(self, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, container: str, options: ProcessOptions) -> ContainerProcess:
         """Attaches to the streams of a running container; raises `ContainerError`."""
         ...
 

@@ -1,12 +1,12 @@
-"""Where the embedded server keeps objects: in memory, in a file, or in a real etcd."""
+"""Storage of the embedded server: in memory, in a file, or in a real etcd."""
 
 from navarch.cluster.storage.protocol import (
     ChangedError,
     CompactedError,
     Event,
-    Page,
     Storage,
     StorageError,
+    StoragePage,
     Stored,
     TooLargeError,
     Watcher,
@@ -17,9 +17,9 @@ __all__ = [
     "ChangedError",
     "CompactedError",
     "Event",
-    "Page",
     "Storage",
     "StorageError",
+    "StoragePage",
     "Stored",
     "TooLargeError",
     "Watcher",

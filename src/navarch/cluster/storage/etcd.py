@@ -1,20 +1,19 @@
-"""A store in a real etcd, under the keys as they are given: `etcdctl get --prefix /registry` shows what is there."""
+"""`EtcdStorage`: a storage in a real etcd, with unchanged keys: `etcdctl get --prefix /registry` shows them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from typing import Final
 
 from navarch._base.background import Background
 from navarch._base.clock import Clock, SystemClock
-from navarch.cluster.storage.etcd_feed import EtcdFeed
-from navarch.cluster.storage.etcd_leases import EventLeases
-from navarch.cluster.storage.etcd_watch import EtcdWatcher, decoded, encoded
+from navarch.cluster.storage.etcd_watch import EtcdWatcher, SharedEtcdWatch, decoded, encoded
 from navarch.cluster.storage.protocol import (
     ChangedError,
     CompactedError,
-    Page,
     StorageError,
+    StoragePage,
     Stored,
     TooLargeError,
     Watcher,
@@ -32,28 +31,57 @@ from navarch.etcd import (
     mod_revision_is,
     prefix_end,
 )
+from navarch.etcd.leases import Leases
 
-__all__ = ["EtcdStorage"]
+_EVENTS: Final = "/registry/events/"
+_EVENT_SECONDS: Final = 3600
+_SHARED_SECONDS: Final = 60
+_SHARED_KEYS: Final = 1000
+
+
+class EventLeases:
+    """Leases of Event objects, which etcd deletes after an hour, as in Kubernetes.
+
+    Up to a thousand keys written within one minute share a lease, which lasts a minute longer.
+    """
+
+    def __init__(self, leases: Leases, clock: Clock) -> None:
+        self._leases = leases
+        self._clock = clock
+        self._id = 0
+        self._until = 0.0
+        self._left = 0
+
+    async def lease_of(self, key: str) -> int:
+        """Returns the lease for a write to the key now; 0 if the key does not expire."""
+        if not key.startswith(_EVENTS):
+            return 0
+        if self._left <= 0 or self._clock.monotonic() >= self._until:
+            self._id = (await self._leases.grant(_EVENT_SECONDS + _SHARED_SECONDS)).id
+            self._until, self._left = self._clock.monotonic() + _SHARED_SECONDS, _SHARED_KEYS
+        self._left -= 1
+        return self._id
+
 
 _FIRST_KEY = b"\0"
 _AT_ONCE = 1000
 _NEVER = 2**62
 """A revision that no key has."""
 _REGISTRY = "/registry/"
-"""Where all objects are."""
+"""The prefix of all objects."""
 
 
 class EtcdStorage:
-    """A `Storage` in etcd. What etcd has acknowledged is as durable as its cluster makes it.
+    """A `Storage` in etcd. Acknowledged writes are as durable as etcd's cluster makes them.
 
-    A write whose answer did not come raises `StorageError`; it may have been carried out. Events are gone after an hour.
+    A write without an answer raises `StorageError`; etcd may have executed it. Event objects expire after an hour.
     """
 
     def __init__(self, options: EtcdOptions, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
         self._client = EtcdClient(options, clock=clock)
         self._leases = EventLeases(self._client.leases, clock)
-        self._feed: EtcdFeed | None = None
+        self._feed: SharedEtcdWatch | None = None
         self._background = Background()
         self._fault: str | None = None
 
@@ -68,11 +96,11 @@ class EtcdStorage:
             found = await self._client.kv.get(encoded(key))
         return decoded(found) if found else None
 
-    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
+    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> StoragePage:
         """See `Storage.page`."""
         begin, end = _bounds(prefix, after)
         if begin >= end != _FIRST_KEY:
-            return Page([], revision or await self.revision(), 0)
+            return StoragePage([], revision or await self.revision(), 0)
         items: list[Stored] = []
         while True:
             answer = await self._range(
@@ -81,7 +109,7 @@ class EtcdStorage:
             revision = revision or answer.header.revision
             items.extend(map(decoded, answer.kvs))
             if limit or not answer.more:
-                return Page(items, revision, answer.count - len(answer.kvs))
+                return StoragePage(items, revision, answer.count - len(answer.kvs))
             begin = answer.kvs[-1].key + b"\0"
 
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
@@ -98,7 +126,7 @@ class EtcdStorage:
 
     @asynccontextmanager
     async def watch(self, prefix: str, *, after: int) -> AsyncIterator[Watcher]:
-        """See `Storage.watch`. All share one watch of etcd, but for those that begin far in the past."""
+        """See `Storage.watch`. All watches share one of etcd, except those that start far in the past."""
         if await self._has_come(after) and prefix.startswith(_REGISTRY):
             self._feed_from(after)
         feed = self._feed
@@ -110,9 +138,9 @@ class EtcdStorage:
                 yield watcher
 
     def _feed_from(self, revision: int) -> None:
-        """Begins what all share, if it does not go on already."""
+        """Starts the shared watch, unless it runs."""
         if self._feed is None or self._feed.has_failed:
-            self._feed = EtcdFeed(self._watch_alone, _REGISTRY, revision)
+            self._feed = SharedEtcdWatch(self._watch_alone, _REGISTRY, revision)
             self._background.start(self._feed.run(), "etcd feed")
 
     @asynccontextmanager
@@ -143,7 +171,7 @@ class EtcdStorage:
         return self._fault
 
     async def probe(self) -> None:
-        """See `Storage.probe`: etcd is asked for a write whose condition does not hold."""
+        """See `Storage.probe`: sends a transaction whose condition does not hold."""
         write = PutRequest(key=_FIRST_KEY, value=b"")
         with self._errors():
             await self._client.kv.txn([mod_revision_is(write.key, _NEVER)], [write], [])
@@ -151,7 +179,7 @@ class EtcdStorage:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """What etcd says, as errors of a `Storage`; notes what keeps it from working."""
+        """Converts etcd's errors to those of a `Storage`; records the fault."""
         try:
             yield
         except EtcdCompactedError as error:
@@ -165,7 +193,7 @@ class EtcdStorage:
             raise StorageError(str(error)) from error
 
     async def _range(self, request: RangeRequest) -> RangeResponse:
-        """Raises `CompactedError` with the oldest revision that is kept; etcd tells it only to those who watch."""
+        """Raises `CompactedError` with the oldest revision, which etcd reports only to a watch."""
         try:
             with self._errors():
                 return await self._client.kv.range(request)
@@ -188,9 +216,7 @@ class EtcdStorage:
         raise ChangedError(decoded(found.kvs[0]) if found and found.kvs else None)
 
     async def _has_come(self, revision: int) -> bool:
-        """Whether it is not in the future, which may be watched too. Raises `CompactedError` if what happened after it is no
-        longer known.
-        """
+        """Returns False for a future revision, which may be watched too. Raises `CompactedError` for a compacted one."""
         try:
             await self._range(RangeRequest(key=_FIRST_KEY, count_only=True, revision=max(revision, 1)))
         except _FutureError:
@@ -199,7 +225,7 @@ class EtcdStorage:
 
 
 class _FutureError(StorageError):
-    """The revision has not come yet."""
+    """The revision is in the future."""
 
 
 def _refused(why: str) -> StorageError:
@@ -211,6 +237,6 @@ def _refused(why: str) -> StorageError:
 
 
 def _bounds(prefix: str, after: str) -> tuple[bytes, bytes]:
-    """The range of keys under a prefix that come after a key, as etcd writes it: an end of one zero byte is none."""
+    """Returns the range of keys under a prefix that come after a key; an end of one zero byte means no end."""
     begin, end = encoded(prefix) or _FIRST_KEY, prefix_end(encoded(prefix))
     return (max(begin, encoded(after) + b"\0") if after else begin), end

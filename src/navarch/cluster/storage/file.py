@@ -1,10 +1,10 @@
-"""A store in a folder: a write is acknowledged when it is on disk.
+"""`FileStorage`: a storage in a folder, which acknowledges a write when it is on disk.
 
-Writes wait in a line while the disk is busy; then all of them are written together, and waited for once. Until then
-nobody can read them: what was seen once cannot be lost in a crash.
+Writes queue while the disk is busy; then all of them are written together with one fsync. Reads do not see them before
+that, so that a crash cannot lose a write that was read.
 
-Writes that cannot be made durable, since the disk is full, broken or read-only, are refused; reads and watches go on, and
-the next write tries again. If somebody else removes or changes the files, they are written anew from memory.
+A write that cannot be made durable, because the disk is full, broken or read-only, fails; reads and watches continue, and the
+next write tries again. If another process removes or changes the files, they are written again from memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,10 @@ from navarch._base.tasks import acquire
 from navarch._base.threads import ThreadPool
 from navarch.cluster.storage.folder import lock, lock_again, recover, rewrite, write_snapshot
 from navarch.cluster.storage.history import HistoryLimits
-from navarch.cluster.storage.log import DisplacedError, Log
+from navarch.cluster.storage.memory import KeyspaceState, StateReader, require_revision
 from navarch.cluster.storage.protocol import ChangedError, StorageError, Stored, WriteError
-from navarch.cluster.storage.records import Operation, Record, encode
-from navarch.cluster.storage.state import State, StateReader, require_revision
-
-__all__ = ["FileOptions", "FileStorage"]
+from navarch.cluster.storage.records import RecordOperation, WriteRecord, encode
+from navarch.cluster.storage.write_ahead_log import DisplacedError, WriteAheadLog
 
 T = TypeVar("T")
 
@@ -50,15 +48,15 @@ class _Write:
 
     __slots__ = ("done", "record")
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: WriteRecord) -> None:
         self.record = record
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def result(self) -> Stored | None:
-        """What the key has after it."""
+        """The value of the key after the write."""
         _, revision, key, value = self.record
-        return Stored(key, value, revision) if self.record.operation is Operation.PUT else None
+        return Stored(key, value, revision) if self.record.operation is RecordOperation.PUT else None
 
 
 class FileStorage(StateReader):
@@ -68,7 +66,9 @@ class FileStorage(StateReader):
     conditions of writes that come after it. At most one `_job` uses the log at a time.
     """
 
-    def __init__(self, state: State, log: Log, folder: Path, lock_file: int, options: FileOptions) -> None:
+    def __init__(
+        self, state: KeyspaceState, log: WriteAheadLog, folder: Path, lock_file: int, options: FileOptions
+    ) -> None:
         super().__init__(state)
         self._log = log
         self._folder = folder
@@ -93,19 +93,19 @@ class FileStorage(StateReader):
     async def open(cls, folder: Path, options: FileOptions = _USUAL_OPTIONS) -> FileStorage:
         """Takes the folder for this process, and reads what it holds.
 
-        Raises `LockedError` if another process has it, `DamagedError` if something that was acknowledged cannot be read.
+        Raises `LockedError` if another process has it, `DamagedStorageError` if something that was acknowledged cannot be read.
         """
         return await acquire(asyncio.to_thread(_open, folder, options), FileStorage.close)
 
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
         """See `Storage.put`. A cancelled call may still be carried out."""
         await self._require(key, expected, deleting=False)
-        return await self._write(Record(Operation.PUT, self._last + 1, key, value))
+        return await self._write(WriteRecord(RecordOperation.PUT, self._last + 1, key, value))
 
     async def delete(self, key: str, *, expected: int) -> int:
         """See `Storage.delete`. A cancelled call may still be carried out."""
         await self._require(key, expected, deleting=True)
-        return await self._write(Record(Operation.DELETE, self._last + 1, key))
+        return await self._write(WriteRecord(RecordOperation.DELETE, self._last + 1, key))
 
     async def compact(self, revision: int) -> None:
         """See `Storage.compact`."""
@@ -113,12 +113,12 @@ class FileStorage(StateReader):
             raise StorageError(f"expected a revision up to {self._last}, got {revision}")
         if revision > self._state.history.oldest:
             self._require_usable()
-            await self._enqueue(_Write(Record(Operation.COMPACT, revision)))
+            await self._enqueue(_Write(WriteRecord(RecordOperation.COMPACT, revision)))
 
     async def probe(self) -> None:
         """See `Storage.probe`: writes a record that says nothing new."""
         self._require_usable()
-        await self._enqueue(_Write(Record(Operation.COMPACT, self._state.history.oldest)))
+        await self._enqueue(_Write(WriteRecord(RecordOperation.COMPACT, self._state.history.oldest)))
 
     async def close(self) -> None:
         """See `Storage.close`. Writes that wait are carried out first; watches end with a `StorageError`."""
@@ -144,7 +144,7 @@ class FileStorage(StateReader):
                 write.done.result()
             raise
 
-    async def _write(self, record: Record) -> int:
+    async def _write(self, record: WriteRecord) -> int:
         self._last = record.revision
         write = self._ahead[record.key] = _Write(record)
         await self._enqueue(write)
@@ -191,10 +191,10 @@ class FileStorage(StateReader):
 
     def _take_over(self, write: _Write) -> None:
         operation, revision, key, value = write.record
-        if operation is Operation.COMPACT:
+        if operation is RecordOperation.COMPACT:
             self._state.compact(revision)
         else:
-            self._state.apply(key, value if operation is Operation.PUT else None, revision)
+            self._state.apply(key, value if operation is RecordOperation.PUT else None, revision)
             if self._ahead.get(key) is write:
                 del self._ahead[key]
         if not write.done.done():
@@ -212,23 +212,23 @@ class FileStorage(StateReader):
 
     def _failed(self, error: BaseException) -> None:
         if self._fault is None:
-            _logger.error("could not write to %s: %s; writes are refused, and tried again", self._folder, error)
+            _logger.error("writing to %s failed: %s; writes fail until one succeeds", self._folder, error)
         self._fault = f"could not write to {self._folder}: {error}"
         self._is_displaced = self._is_displaced or isinstance(error, DisplacedError)
 
     def _recovered(self) -> None:
         if self._fault is not None:
-            _logger.warning("%s is written again", self._folder)
+            _logger.warning("writing to %s succeeds again", self._folder)
             self._fault = None
 
     def _is_snapshot_due(self) -> bool:
         return self._snapshot is None and self._log.size >= self._snapshot_due and not self._state.history.failure
 
     def _log_begun(self, revision: int, job: asyncio.Future[None]) -> None:
-        """What was written up to here is what the snapshot shows; what comes now is in the new log."""
+        """Starts the snapshot of all writes so far; later writes are in the new log."""
         self._job = None
         if error := job.exception():
-            _logger.warning("could not begin a new log in %s: %s", self._folder, error)
+            _logger.warning("creating a new log in %s failed: %s", self._folder, error)
             self._snapshot_due = self._log.size + self._options.snapshot_after
             self._is_displaced = isinstance(error, DisplacedError)
         else:
@@ -240,15 +240,15 @@ class FileStorage(StateReader):
         """Without it nothing is lost: the logs before it are still there."""
         self._snapshot = None
         if error := snapshot.exception():
-            _logger.warning("could not write a snapshot to %s: %s", self._folder, error)
+            _logger.warning("writing a snapshot to %s failed: %s", self._folder, error)
         else:
             self._snapshot_due = max(self._options.snapshot_after, snapshot.result())
         self._begin_job()
 
     def _rewrite(self, items: list[Stored], revision: int) -> None:
-        """In a thread: a new log, behind a snapshot of all items."""
+        """Writes a snapshot of all items and a new log; runs in a thread."""
         self._lock_file = lock_again(self._folder, self._lock_file)
-        log = Log(rewrite(self._folder, items, revision))
+        log = WriteAheadLog(rewrite(self._folder, items, revision))
         self._log.close()
         self._log = log
 
@@ -266,11 +266,11 @@ def _open(folder: Path, options: FileOptions) -> FileStorage:
     lock_file = lock(folder)
     try:
         state, path = recover(folder, options.history)
-        return FileStorage(state, Log(path), folder, lock_file, options)
+        return FileStorage(state, WriteAheadLog(path), folder, lock_file, options)
     except BaseException:
         os.close(lock_file)
         raise
 
 
-def _append(log: Log, batch: list[_Write]) -> None:
+def _append(log: WriteAheadLog, batch: list[_Write]) -> None:
     log.append(b"".join([encode(write.record) for write in batch]))

@@ -1,12 +1,12 @@
-"""The folder of a file store: its lock, its snapshots, and its logs.
+"""The folder of a file storage: its lock, its snapshots and its logs.
 
-    lock                          held by the process that has the store open; holds its process id
-    00000000000000000042.snapshot what all keys had at revision 42
-    00000000000000000042.log      what was written after revision 42
-    mark                          the log that was written last, and how long it was
+    lock                          locked by the process that uses the storage; contains its process id
+    00000000000000000042.snapshot the values of all keys at revision 42
+    00000000000000000042.log      the writes after revision 42
+    mark                          the name and the length of the last log
 
-A file gets its name when it is complete; once a snapshot has, the logs and snapshots before it are no longer needed.
-A log that is missing, or shorter than the mark says, was lost or cut off by somebody else: that is an error.
+A file gets its name when it is complete; a snapshot replaces the logs and snapshots before it. A log that is missing, or
+shorter than its mark, is an error: another process has removed or truncated it.
 """
 
 from __future__ import annotations
@@ -18,24 +18,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from navarch.cluster.storage.framing import HEADER, DamagedError, frame, read_frames
 from navarch.cluster.storage.history import FIRST_REVISION, HistoryLimits
+from navarch.cluster.storage.memory import KeyspaceState
 from navarch.cluster.storage.protocol import StorageError, Stored
-from navarch.cluster.storage.records import Operation, Record, encode, read_records
-from navarch.cluster.storage.state import State
-
-__all__ = [
-    "LockedError",
-    "create_log",
-    "lock",
-    "lock_again",
-    "log_path",
-    "mark_of",
-    "mark_path",
-    "recover",
-    "rewrite",
-    "write_snapshot",
-]
+from navarch.cluster.storage.records import (
+    HEADER,
+    DamagedStorageError,
+    RecordOperation,
+    WriteRecord,
+    encode,
+    frame,
+    read_frames,
+    read_records,
+)
 
 _SNAPSHOT, _LOG, _UNFINISHED = ".snapshot", ".log", ".unfinished"
 _LOCK = "lock"
@@ -79,13 +74,13 @@ def lock_again(folder: Path, file: int) -> int:
     return taken
 
 
-def recover(folder: Path, limits: HistoryLimits) -> tuple[State, Path]:
-    """What the folder holds, and the log to go on with. Raises `DamagedError`."""
+def recover(folder: Path, limits: HistoryLimits) -> tuple[KeyspaceState, Path]:
+    """Reads the folder; returns its state and the current log. Raises `DamagedStorageError`."""
     _remove_unfinished(folder)
     snapshots, logs = _numbered(folder, _SNAPSHOT), _numbered(folder, _LOG)
     newest = max(snapshots, default=None)
     _require_marked(folder, logs, newest or 0)
-    state = State(limits) if newest is None else _read_snapshot(snapshots[newest], limits)
+    state = KeyspaceState(limits) if newest is None else _read_snapshot(snapshots[newest], limits)
     needed = [number for number in sorted(logs) if newest is None or number >= newest]
     for number in needed:
         _replay(logs[number], number, state, is_last=number == needed[-1])
@@ -105,17 +100,17 @@ def log_path(folder: Path, revision: int) -> Path:
 
 
 def mark_path(folder: Path) -> Path:
-    """Where it is noted how long the last log was."""
+    """Returns the file that holds the length of the last log."""
     return folder / "mark"
 
 
 def mark_of(log: Path, size: int) -> bytes:
-    """What is noted: always as many bytes, so that it is overwritten as a whole."""
+    """Returns the content of the mark, of constant length, so that one write replaces it."""
     return f"{log.name} {size:020d}\n".encode()
 
 
 def _require_marked(folder: Path, logs: Mapping[int, Path], snapshot: int) -> None:
-    """Raises `DamagedError` if the log is shorter than it was, or gone; a mark that cannot be read says nothing."""
+    """Raises `DamagedStorageError` if the log is shorter than it was, or gone; a mark that cannot be read says nothing."""
     if not mark_path(folder).is_file():
         return
     try:
@@ -128,7 +123,7 @@ def _require_marked(folder: Path, logs: Mapping[int, Path], snapshot: int) -> No
     path = logs.get(number) or log_path(folder, number)
     found = path.stat().st_size if path.is_file() else 0
     if found < expected:
-        raise DamagedError(path, found, f"expected the {expected} bytes that were written to it")
+        raise DamagedStorageError(path, found, f"expected the {expected} bytes that were written to it")
 
 
 def rewrite(folder: Path, items: Iterable[Stored], revision: int) -> Path:
@@ -171,36 +166,36 @@ def _numbered(folder: Path, suffix: str) -> dict[int, Path]:
     return {int(path.stem): path for path in found if path.is_file()}
 
 
-def _read_snapshot(path: Path, limits: HistoryLimits) -> State:
+def _read_snapshot(path: Path, limits: HistoryLimits) -> KeyspaceState:
     items: list[Stored] = []
     for found in read_frames(path, path.read_bytes(), may_be_torn=False):
         for record in read_records(found.payload):
-            if record.operation is Operation.END:
-                return State(limits, items=items, revision=record.revision, oldest=record.revision)
+            if record.operation is RecordOperation.END:
+                return KeyspaceState(limits, items=items, revision=record.revision, oldest=record.revision)
             items.append(Stored(record.key, record.value, record.revision))
-    raise DamagedError(path, path.stat().st_size, "expected an end mark")
+    raise DamagedStorageError(path, path.stat().st_size, "expected an end mark")
 
 
-def _replay(path: Path, number: int, state: State, *, is_last: bool) -> None:
+def _replay(path: Path, number: int, state: KeyspaceState, *, is_last: bool) -> None:
     if number != state.revision:
-        raise DamagedError(path, 0, f"expected a log of what came after revision {state.revision}")
+        raise DamagedStorageError(path, 0, f"expected a log of what came after revision {state.revision}")
     data = path.read_bytes()
     end = len(HEADER)
     for found in read_frames(path, data, may_be_torn=is_last):
         for record in read_records(found.payload):
             if not _redo(record, state):
-                raise DamagedError(path, found.begin, f"expected what follows revision {state.revision}")
+                raise DamagedStorageError(path, found.begin, f"expected what follows revision {state.revision}")
         end = found.end
     if is_last:
         _cut_off(path, len(data), end)
 
 
-def _redo(record: Record, state: State) -> bool:
-    """Whether the record could follow what was there."""
-    if record.operation is Operation.COMPACT:
+def _redo(record: WriteRecord, state: KeyspaceState) -> bool:
+    """Returns True if the record could follow what was there."""
+    if record.operation is RecordOperation.COMPACT:
         state.compact(min(record.revision, state.revision))
         return True
-    is_deletion = record.operation is Operation.DELETE
+    is_deletion = record.operation is RecordOperation.DELETE
     if record.revision != state.revision + 1 or (is_deletion and state.get(record.key) is None):
         return False
     state.apply(record.key, None if is_deletion else record.value, record.revision)
@@ -211,7 +206,7 @@ def _cut_off(path: Path, size: int, intact: int) -> None:
     """Removes what a last write that did not end has left; nobody was told that it had been done."""
     if size == intact:
         return
-    _logger.warning("cutting off %d bytes of a write that did not end from %s", size - intact, path)
+    _logger.warning("truncating %d bytes of an incomplete write from %s", size - intact, path)
     file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.ftruncate(file, intact)
@@ -232,15 +227,15 @@ def _snapshot_parts(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
 def _payloads(items: Iterable[Stored], revision: int) -> Iterator[bytes]:
     payload = bytearray()
     for item in items:
-        payload += encode(Record(Operation.PUT, item.revision, item.key, item.value))
+        payload += encode(WriteRecord(RecordOperation.PUT, item.revision, item.key, item.value))
         if len(payload) >= _FRAME_SIZE:
             yield bytes(payload)
             payload.clear()
-    yield bytes(payload + encode(Record(Operation.END, revision)))
+    yield bytes(payload + encode(WriteRecord(RecordOperation.END, revision)))
 
 
 def _write_durably(path: Path, parts: Iterable[bytes]) -> int:
-    """Whoever sees a file of that name sees all of it, whenever the machine fails."""
+    """Writes a file atomically: after a crash it is complete or missing."""
     unfinished = path.with_name(path.name + _UNFINISHED)
     try:
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:

@@ -1,4 +1,4 @@
-"""The last writes of a store, and those who watch them."""
+"""`StorageHistory`: the last writes of a storage, and the watches on them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import msgspec
 
 from navarch.cluster.storage.protocol import CompactedError, Event, StorageError, Watcher
 
-__all__ = ["FIRST_REVISION", "History", "HistoryLimits", "Watch"]
-
 FIRST_REVISION = 1
 """The revision of a store that nobody has written to, as in etcd."""
 
 
 class HistoryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of the past is kept: so many writes, and so many bytes of values in them; what is older is compacted."""
+    """Limits of a history: writes, and bytes of their values; older writes are compacted."""
 
     revisions: int = 50_000
     size: int = 64 * 2**20
@@ -28,11 +26,11 @@ class HistoryLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"expected limits of at least 1, got {self.revisions} revisions and {self.size} bytes")
 
 
-class History:
+class StorageHistory:
     """Events in the order of their revisions, without gaps; those up to `oldest` are gone.
 
-    Each watch has a place in this one sequence: a write costs the same whoever watches, save that those who wait for
-    its key are woken.
+    Each watch has a position in this one sequence: a write costs the same for any number of watches, except that it wakes
+    those that wait for its key.
     """
 
     def __init__(self, limits: HistoryLimits, *, revision: int = FIRST_REVISION, oldest: int = 0) -> None:
@@ -41,11 +39,11 @@ class History:
         self._limits = limits
         self._events: deque[Event] = deque()
         self._size = 0
-        self._waiting: dict[str, set[Watch]] = {}  # by the prefix's part up to its last slash
-        self.failure = ""  # why nothing more happens here
+        self._waiting: dict[str, set[HistoryWatch]] = {}  # by the prefix's part up to its last slash
+        self.failure = ""  # the reason after which no write is accepted
 
     def append(self, event: Event) -> None:
-        """The next write; its revision follows the last one's."""
+        """Appends a write; its revision is the next one."""
         self.revision = event.revision
         self._events.append(event)
         self._size += _size(event)
@@ -60,20 +58,20 @@ class History:
             raise CompactedError(self.oldest)
 
     def undoing(self, revision: int) -> Iterator[Event]:
-        """What was written after that revision, the last write first."""
+        """Yields the writes after that revision, the last one first."""
         for event in reversed(self._events):
             if event.revision <= revision:
                 return
             yield event
 
     def compact(self, revision: int) -> None:
-        """Forgets what happened up to that revision."""
+        """Drops the events up to that revision."""
         while self._events and self._events[0].revision <= revision:
             self._drop_first()
         self.oldest = max(self.oldest, revision)
 
     def after(self, revision: int, prefix: str) -> list[Event]:
-        """What was written under `prefix` after that revision, in order. Raises `CompactedError`, `StorageError`."""
+        """Returns the writes under `prefix` after that revision, in order. Raises `CompactedError`, `StorageError`."""
         if self.failure:
             raise StorageError(self.failure)
         self.require(revision)
@@ -82,12 +80,12 @@ class History:
         first = max(last - (self.revision - revision), 0)
         return [event for index in range(first, last) if (event := events[index]).key.startswith(prefix)]
 
-    def await_write(self, watch: Watch) -> None:
-        """Tells the watch of the next write under its prefix."""
+    def await_write(self, watch: HistoryWatch) -> None:
+        """Wakes the watch at the next write under its prefix."""
         self._waiting.setdefault(_folder(watch.prefix), set()).add(watch)
 
-    def stop_awaiting(self, watch: Watch) -> bool:
-        """Whether the watch was still to be told."""
+    def stop_awaiting(self, watch: HistoryWatch) -> bool:
+        """Returns True if the watch was still waiting."""
         folder = _folder(watch.prefix)
         waiting = self._waiting.get(folder)
         if waiting is None or watch not in waiting:
@@ -98,7 +96,7 @@ class History:
         return True
 
     def fail(self, reason: str) -> None:
-        """There are no more events: watches raise a `StorageError`."""
+        """Ends the history: watches raise a `StorageError` with this reason."""
         self.failure = self.failure or reason
         for watch in [watch for waiting in self._waiting.values() for watch in waiting]:
             watch.wake()
@@ -109,7 +107,7 @@ class History:
         self.oldest = event.revision
 
     def _wake(self, key: str, revision: int) -> None:
-        """A prefix of the key can only be waited for in one of the key's folders."""
+        """Wakes the watches of all prefixes of the key; these are indexed by folder."""
         end = 0
         while True:
             if waiting := self._waiting.get(key[:end]):
@@ -121,13 +119,13 @@ class History:
                 return
 
 
-class Watch:
+class HistoryWatch:
     """A `Watcher` of a history, and the `async with` that gives it.
 
     `seen` is the revision up to which every write under the prefix was handed out.
     """
 
-    def __init__(self, history: History, prefix: str, after: int) -> None:
+    def __init__(self, history: StorageHistory, prefix: str, after: int) -> None:
         self.prefix = prefix
         self.seen = after
         self._history = history
@@ -151,7 +149,7 @@ class Watch:
 
     async def wait(self) -> None:
         """See `Watcher.wait`."""
-        if not self._is_woken and not self._has_something_to_say():
+        if not self._is_woken and not self._has_news():
             await self._await_write()
         self._is_woken = False
 
@@ -162,18 +160,18 @@ class Watch:
             self._hint.set_result(None)
 
     def written(self, revision: int) -> None:
-        """There is a write under the prefix at that revision: the first one since it waits."""
+        """Records the first write under the prefix since the watch waits."""
         self.seen = max(self.seen, revision - 1)
         self.wake()
 
-    def _has_something_to_say(self) -> bool:
+    def _has_news(self) -> bool:
         history = self._history
         if history.failure or self.seen < history.oldest:
             return True
         return history.revision > self.seen and bool(history.after(self.seen, self.prefix))
 
     async def _await_write(self) -> None:
-        """While it waits it cannot fall behind, however much is written elsewhere."""
+        """Waits for a write; a waiting watch does not fall behind writes of other prefixes."""
         self._history.await_write(self)
         self._hint = asyncio.get_running_loop().create_future()
         try:

@@ -1,7 +1,7 @@
-"""What the server asks of its storage: keys with revisions, as etcd has them.
+"""`Storage`: the interface between the server and its storage, with keys and revisions as in etcd.
 
-There is one revision for the whole store; it grows by one with each write. A value is bytes; the store does not look
-into it. Keys are Kubernetes' own: `/registry/pods/default/web`.
+A storage has one revision, which grows by one with each write. A value is opaque bytes. Keys are those of Kubernetes:
+`/registry/pods/default/web`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,9 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-__all__ = [
-    "ChangedError",
-    "CompactedError",
-    "Event",
-    "Page",
-    "Storage",
-    "StorageError",
-    "Stored",
-    "TooLargeError",
-    "Watcher",
-    "WriteError",
-]
-
 
 class StorageError(Exception):
-    """The store failed; the server answers 500 or 503."""
+    """The storage failed; the server answers 500 or 503."""
 
 
 class WriteError(StorageError):
@@ -33,11 +20,11 @@ class WriteError(StorageError):
 
 
 class TooLargeError(StorageError):
-    """The value is larger than the store takes; the server answers 413."""
+    """The value is larger than the storage accepts; the server answers 413."""
 
 
 class CompactedError(StorageError):
-    """The revision is no longer kept; `oldest` is."""
+    """The revision was compacted; `oldest` is the first one that was not."""
 
     def __init__(self, oldest: int) -> None:
         super().__init__(f"revisions before {oldest} are no longer kept")
@@ -45,7 +32,7 @@ class CompactedError(StorageError):
 
 
 class ChangedError(StorageError):
-    """The key is not at the revision that was expected; `current` is what it has now, None if it has nothing."""
+    """The key is not at the expected revision; `current` is its value now, None if it has none."""
 
     def __init__(self, current: Stored | None) -> None:
         super().__init__("the key has changed")
@@ -53,14 +40,14 @@ class ChangedError(StorageError):
 
 
 class Stored(NamedTuple):
-    """A value, and the revision of the write that made it."""
+    """A value, and the revision of its write."""
 
     key: str
     value: bytes
     revision: int
 
 
-class Page(NamedTuple):
+class StoragePage(NamedTuple):
     """Some of the keys under a prefix, in order, as of one revision. `remaining` counts those after it."""
 
     items: list[Stored]
@@ -69,7 +56,7 @@ class Page(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A write: `value` is None for a deletion. `previous` is what the key had before, None if nothing."""
+    """A write: `value` is None for a deletion. `previous` is the value before, None if there was none."""
 
     key: str
     value: bytes | None
@@ -78,81 +65,81 @@ class Event(NamedTuple):
 
 
 class Watcher(Protocol):
-    """One watch. Waiting and taking are two things, so that whoever waits can be woken for another reason."""
+    """One watch. `wait` and `ready` are separate, so that `wake` can end the wait for another reason."""
 
     @property
     def seen(self) -> int:
-        """The revision up to which `ready` has given every write; it grows also while nothing happens under the prefix."""
+        """The revision up to which `ready` has returned every write; it also grows without writes under the prefix."""
         ...
 
     def ready(self) -> Sequence[Event]:
-        """The events since the last call, in order, each once; empty if there are none yet.
+        """Returns the events since the last call, in order, each once; empty if there are none yet.
 
-        Raises `CompactedError` if it fell so far behind that some are no longer kept, `StorageError` if the store failed.
+        Raises `CompactedError` if some were compacted meanwhile, `StorageError` if the storage failed.
         """
         ...
 
     async def wait(self) -> None:
-        """Returns when there may be something ready, or after `wake`; at once if there is. Cancelling it loses nothing."""
+        """Returns when there may be events, or after `wake`. Cancelling it loses no event."""
         ...
 
     def wake(self) -> None:
-        """Lets `wait` return."""
+        """Ends the current or next `wait`."""
         ...
 
 
 class Storage(Protocol):
-    """A store. Everything that was acknowledged is there after a restart, as far as the kind of store promises it."""
+    """A storage. Acknowledged writes survive a restart, as far as the kind of storage promises it."""
 
     async def revision(self) -> int:
-        """The revision of the last write."""
+        """Returns the revision of the last write."""
         ...
 
     async def get(self, key: str) -> Stored | None:
-        """What the key has now."""
+        """Returns the current value of the key."""
         ...
 
-    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> Page:
-        """Keys under `prefix` that come after `after`, as of `revision` (0: now), at most `limit` (0: all).
+    async def page(self, prefix: str, *, revision: int = 0, limit: int = 0, after: str = "") -> StoragePage:
+        """Returns the keys under `prefix` that come after `after`, as of `revision` (0: now), at most `limit` (0: all).
 
-        Raises `CompactedError`, and `StorageError` if that revision has not come yet.
+        Raises `CompactedError`, and `StorageError` for a future revision.
         """
         ...
 
     async def put(self, key: str, value: bytes, *, expected: int) -> int:
-        """Writes if the key is at revision `expected` (0: if it has nothing); the new revision.
+        """Writes if the key is at revision `expected` (0: if it has no value); returns the new revision.
 
-        Raises `ChangedError`. When it returns, the write is as durable as this store makes it.
+        Raises `ChangedError`. When it returns, the write is as durable as this storage makes it.
         """
         ...
 
     async def delete(self, key: str, *, expected: int) -> int:
-        """Deletes if the key is at revision `expected`; the revision of the deletion. Raises `ChangedError`."""
+        """Deletes if the key is at revision `expected`; returns the revision of the deletion. Raises `ChangedError`."""
         ...
 
     def watch(self, prefix: str, *, after: int) -> AbstractAsyncContextManager[Watcher]:
-        """Every write under `prefix` after that revision, in order, each once. Raises `CompactedError` on entry.
+        """Watches every write under `prefix` after that revision, in order, each once. Raises `CompactedError` on entry.
 
         A consumer that falls behind does not slow down writers.
         """
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forgets what happened before that revision; what keys have now, and had at that revision, stays."""
+        """Drops the history before that revision; current values, and those at that revision, stay."""
         ...
 
     @property
     def fault(self) -> str | None:
-        """Why the last write, or the last attempt to reach the store, failed; None once one has succeeded."""
+        """The reason why the last write or connection failed; None after one that succeeded."""
         ...
 
     async def probe(self) -> None:
-        """Tries whether writes are taken, and mends what it can; changes nothing that anybody could read.
+        """Tests whether writes succeed, and repairs files; changes no key.
 
         Raises `StorageError`, which is then the `fault`.
         """
         ...
 
     async def close(self) -> None:
-        """Lets go of files and connections; may be called twice."""
+        """Closes files and connections; may be called twice."""
         ...

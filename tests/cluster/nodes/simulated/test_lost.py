@@ -5,7 +5,7 @@ from __future__ import annotations
 from cluster.nodes.simulated.worlds import World, ready, world
 from navarch._base.background import Background
 from navarch.api import ObjectMeta
-from navarch.cluster.controllers.plane import ControlPlane
+from navarch.cluster.controllers.manager import ControllerManager
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
 from navarch.k8s.core.v1 import Container, Pod, PodSpec, PodTemplateSpec
 from navarch.k8s.meta.v1 import LabelSelector
@@ -37,7 +37,7 @@ async def test_pods_of_a_lost_node_are_replaced_elsewhere() -> None:
     """They are replaced after 40 seconds without a heartbeat and five minutes of toleration, as in Kubernetes."""
     async with world(3) as here:
         plane = Background()
-        plane.start(ControlPlane(here.client).run(), "control plane")
+        plane.start(ControllerManager(here.client).run(), "control plane")
         try:
             template = PodTemplateSpec(
                 metadata=ObjectMeta(labels=LABELS), spec=PodSpec(containers=[Container(name="main", image="none")])

@@ -26,19 +26,19 @@ class World:
         self.cluster = cluster
         self.client: Client = cluster.client()
         self.clock = clock
-        self._beside = Background()
+        self._background = Background()
 
     async def start(self, nodes: int, lives: Sequence[Life] = ()) -> None:
         """Simulates so many nodes; returns when they have joined."""
         self.nodes = SimulatedNodes(self.client, nodes, lives)
-        self._beside.start(self.nodes.run(), "simulated nodes")
+        self._background.start(self.nodes.run(), "simulated nodes")
         async with asyncio.timeout(60):
             await self.nodes.ready.wait()
         await self.clock.settle()
 
     async def stop(self) -> None:
         """Simulates no more."""
-        await self._beside.stop()
+        await self._background.stop()
 
     async def create(
         self, name: str = "pod", *, node: str = "simulated-1", life: Life | None = None, **more: Any

@@ -1,1 +1,1 @@
-"""Limits on what may be disturbed and on what may be used: disruption budgets and resource quotas."""
+"""Controllers of policies: disruption budgets, resource quotas and the status of admission policies."""

@@ -1,14 +1,16 @@
-"""Keeps the status of disruption budgets, which evictions go by."""
+"""Updates the status of PodDisruptionBudgets, which evictions check."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from navarch.api import Condition, Key, Labels, OwnerReference, controller_of, to_builtins
 from navarch.cache import Entry
-from navarch.cluster.controllers.policy.budgets import Verdict, needs_scale, verdict
+from navarch.cluster.controllers.services.backends import is_ready
+from navarch.cluster.controllers.workloads.pod_creation import part_of
 from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
@@ -16,16 +18,62 @@ from navarch.controller.triggers import ByMetadata, any_change
 from navarch.errors import ApiError
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, StatefulSet
 from navarch.k8s.core.v1 import Pod
-from navarch.k8s.policy.v1 import PodDisruptionBudget
+from navarch.k8s.policy.v1 import PodDisruptionBudget, PodDisruptionBudgetSpec
 from navarch.operator import Operator
 
-__all__ = ["declare"]
+_PATIENCE: Final = timedelta(minutes=2)
+"""How long an eviction that was allowed may take to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisruptionVerdict:
+    """The computed status of a budget."""
+
+    current: int
+    desired: int
+    expected: int
+    disrupted: Mapping[str, datetime]
+
+    @property
+    def allowed(self) -> int:
+        """Returns how many more pods may be disturbed now."""
+        return max(self.current - self.desired, 0) if self.expected > 0 else 0
+
+
+def needs_scale(spec: PodDisruptionBudgetSpec) -> bool:
+    """Returns True if it has to be known how many pods there should be: a plain number of pods needs no more than them."""
+    return spec.max_unavailable is not None or isinstance(spec.min_available, str)
+
+
+def desired_healthy(spec: PodDisruptionBudgetSpec, expected: int) -> int:
+    """Returns how many pods have to be healthy, of so many that there should be."""
+    if spec.max_unavailable is not None:
+        return max(expected - part_of(spec.max_unavailable, expected, up=True), 0)
+    return part_of(spec.min_available, expected, up=True)
+
+
+def disrupted_pods(budget: PodDisruptionBudget, pods: Iterable[Pod], now: datetime) -> dict[str, datetime]:
+    """Evictions that were allowed and have not shown yet, for two minutes at most."""
+    staying = {pod.name for pod in pods if pod.metadata.deletion_timestamp is None}
+    known = budget.status.disrupted_pods or {}
+    return {name: since for name, since in known.items() if name in staying and now < since + _PATIENCE}
+
+
+def verdict(budget: PodDisruptionBudget, pods: Iterable[Pod], expected: int, now: datetime) -> DisruptionVerdict:
+    """What the budget says of these pods, of which there should be so many."""
+    pods = tuple(pods)
+    disrupted = disrupted_pods(budget, pods, now)
+    healthy = [
+        pod for pod in pods if is_ready(pod) and pod.metadata.deletion_timestamp is None and pod.name not in disrupted
+    ]
+    return DisruptionVerdict(len(healthy), desired_healthy(budget.spec, expected), expected, disrupted)
+
 
 _ALLOWED: Final = "DisruptionAllowed"
 _LOOK_AGAIN_SECONDS: Final = 120.0
 
 
-def declare(operator: Operator) -> None:
+def declare_disruption(operator: Operator) -> None:
     """Adds the controller."""
 
     @operator.controller(
@@ -61,7 +109,7 @@ def _budgets_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 async def _expected(pods: Iterable[Pod], ctx: Context) -> int:
-    """How many pods their controllers should have, each asked once; pods of nobody do not count."""
+    """Returns how many pods their controllers should have, each asked once; pods of nobody do not count."""
     owners: dict[str, OwnerReference] = {}
     for pod in pods:
         if (owner := controller_of(pod)) is not None:
@@ -95,7 +143,7 @@ def _replicas(number: int | None) -> int:
     return 1 if number is None else number
 
 
-async def _write(budget: PodDisruptionBudget, found: Verdict, ctx: Context) -> None:
+async def _write(budget: PodDisruptionBudget, found: DisruptionVerdict, ctx: Context) -> None:
     """Only over what was read: an eviction that came between counts, and must not be lost."""
     status, before = budget.status, budget.status.disrupted_pods or {}
     is_allowed = found.allowed > 0

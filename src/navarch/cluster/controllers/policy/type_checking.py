@@ -1,4 +1,4 @@
-"""What the types of the objects say of a policy's expressions. Apart from its controller, since it needs all of CEL."""
+"""Checks the expressions of a policy against the schemas of its kinds. Apart from its controller, since it imports CEL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from navarch._base.clock import SystemClock
 from navarch.api import Kind
 from navarch.client import Client
-from navarch.cluster.controllers.policy.schemas import resolved
 from navarch.errors import NotFound
 from navarch.k8s.admissionregistration.v1 import (
     ExpressionWarning,
@@ -20,14 +19,50 @@ from navarch.schema import cel
 from navarch.schema.cel.admission_types import NAMESPACE, REQUEST_VARIABLES
 from navarch.schema.cel.types import object_of
 
-__all__ = ["warnings"]
+_REFERENCE: Final = "#/components/schemas/"
+_KINDS: Final = "x-kubernetes-group-version-kind"
+
+Schemas = Mapping[str, dict[str, Any]]
+
+
+def resolved(schemas: Schemas, api_version: str, kind: str) -> dict[str, Any] | None:
+    """The schema of a kind, with those that it refers to in their places; None if it is not there. One that contains
+    itself ends where it would begin again.
+    """
+    group, _, version = api_version.rpartition("/")
+    wanted = {"group": group, "version": version, "kind": kind}
+    for name, schema in schemas.items():
+        if wanted in (schema.get(_KINDS) or ()):
+            return _whole(schema, schemas, (name,))
+    return None
+
+
+def _whole(schema: dict[str, Any], schemas: Schemas, above: tuple[str, ...]) -> dict[str, Any]:
+    name = _referred(schema)
+    if name:
+        return {} if name in above or name not in schemas else _whole(schemas[name], schemas, (*above, name))
+    made = {**schema}
+    if isinstance(schema.get("properties"), dict):
+        made["properties"] = {key: _whole(each, schemas, above) for key, each in schema["properties"].items()}
+    for part in ("items", "additionalProperties"):
+        if isinstance(schema.get(part), dict):
+            made[part] = _whole(schema[part], schemas, above)
+    return made
+
+
+def _referred(schema: dict[str, Any]) -> str:
+    """The schema that this one stands for."""
+    parts = schema.get("allOf") or [schema]
+    reference = parts[0].get("$ref", "") if len(parts) == 1 else ""
+    return str(reference).removeprefix(_REFERENCE)
+
 
 _MOST_KINDS: Final = 10
 _FAILED: Final = "compilation failed: "
 
 
 class _Typed(NamedTuple):
-    """A kind that the policy is about, and what its expressions can speak of then."""
+    """A kind that the policy matches, with the types of its CEL variables."""
 
     named: str
     environment: Mapping[str, Any]

@@ -1,5 +1,5 @@
-"""The scheduler: which pod goes to which node.
+"""The scheduler: assigns pending pods to nodes.
 
-Pods that wait stand in a queue by priority. For each, filters say which nodes can take it, scores which of them does so
-best. What is on the nodes is kept up to date pod by pod, never computed anew.
+Pending pods are in a queue by priority. For each, filters reject nodes and scores rank the others. The state of nodes is
+updated pod by pod, never computed again.
 """

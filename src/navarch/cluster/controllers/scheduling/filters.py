@@ -1,4 +1,4 @@
-"""Which nodes suit a pod by themselves, whatever is on them: selectors, affinity, taints."""
+"""Filters on a node alone: node selectors, node affinity, taints."""
 
 from __future__ import annotations
 
@@ -6,18 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from navarch.cluster.controllers.scheduling.nodes import NodeInfo
-from navarch.cluster.controllers.scheduling.pods import PodInfo, affinity_of, tolerations_of
+from navarch.cluster.controllers.pod_info import PodInfo, affinity_of, tolerations_of
+from navarch.cluster.controllers.scheduling.node_info import NodeInfo
 from navarch.k8s.core.v1 import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint, Toleration
-
-__all__ = [
-    "matches_affinity",
-    "matches_node_selector",
-    "matches_term",
-    "reason_against",
-    "tolerates",
-    "untolerated",
-]
 
 _KEEPING_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -42,7 +33,7 @@ def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> T
 
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
-    """Whether one of the tolerations is for this taint."""
+    """Returns True if one of the tolerations is for this taint."""
     return any(_is_for(each, taint) for each in tolerations)
 
 
@@ -63,7 +54,7 @@ def _is_for(toleration: Toleration, taint: Taint) -> bool:
 
 
 def matches_affinity(pod: PodInfo, node: NodeInfo) -> bool:
-    """Whether the node has the labels that the pod's selector and its required node affinity ask for."""
+    """Returns True if the node has the labels that the pod's selector and its required node affinity ask for."""
     if any(node.labels.get(name) != value for name, value in pod.selector):
         return False
     affinity = affinity_of(pod.affinity).node_affinity
@@ -72,12 +63,12 @@ def matches_affinity(pod: PodInfo, node: NodeInfo) -> bool:
 
 
 def matches_node_selector(selector: NodeSelector, labels: Mapping[str, str], name: str) -> bool:
-    """Whether one of the terms matches; none at all matches nothing."""
+    """Returns True if one of the terms matches; none at all matches nothing."""
     return any(matches_term(term, labels, name) for term in selector.node_selector_terms)
 
 
 def matches_term(term: NodeSelectorTerm, labels: Mapping[str, str], name: str) -> bool:
-    """Whether all requirements hold; an empty term matches nothing."""
+    """Returns True if all requirements hold; an empty term matches nothing."""
     requirements = [*_looked_at(term.match_expressions, labels), *_looked_at(term.match_fields, {_NAME: name})]
     return bool(requirements) and all(requirements)
 

@@ -1,4 +1,4 @@
-"""Making room: which pods of lower priority have to go so that one of higher priority can be there."""
+"""Preemption: selects the pods of lower priority to delete so that a pod of higher priority fits."""
 
 from __future__ import annotations
 
@@ -6,11 +6,41 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused, explained
-from navarch.cluster.controllers.scheduling.pods import PodInfo
-from navarch.cluster.controllers.scheduling.world import World
+from navarch.api import Labels, to_builtins
+from navarch.cluster.controllers.controller_context import ControllerContext
+from navarch.cluster.controllers.pod_info import PodInfo
+from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused, explained
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
+from navarch.k8s.policy.v1 import PodDisruptionBudget
 
-__all__ = ["Eviction", "Violated", "make_room", "no_room_message"]
+
+class Budgets:
+    """Checks disruption budgets for the victims of a preemption."""
+
+    def __init__(self, context: ControllerContext) -> None:
+        self._budgets = context.cache.collection(PodDisruptionBudget)
+
+    def violated(self, pods: Iterable[PodInfo]) -> set[str]:
+        """The uids of those whose end no budget allows, if all of them were to go, one after the other."""
+        found: set[str] = set()
+        left: dict[str, int] = {}
+        for pod in pods:
+            for budget in self._of(pod):
+                if pod.key.name in (budget.status.disrupted_pods or {}):
+                    continue
+                uid = budget.metadata.uid
+                left[uid] = left.get(uid, budget.status.disruptions_allowed or 0) - 1
+                if left[uid] < 0:
+                    found.add(pod.uid)
+        return found
+
+    def _of(self, pod: PodInfo) -> Iterable[PodDisruptionBudget]:
+        for entry in self._budgets.entries(namespace=pod.namespace):
+            budget = self._budgets.view(entry)
+            selector = budget.spec.selector
+            if selector is not None and Labels.from_wire(to_builtins(selector)).matches(pod.labels):
+                yield budget
+
 
 Violated = Callable[[Iterable[PodInfo]], set[str]]
 """The uids of those pods whose end no disruption budget allows."""
@@ -23,7 +53,7 @@ _NO_HELP: Final = "Preemption is not helpful for scheduling"
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A node, and those who have to leave it."""
+    """A node, and the victims on it."""
 
     node: str
     victims: tuple[PodInfo, ...]
@@ -37,7 +67,7 @@ class Eviction:
 
 
 def make_room(
-    world: World, chooser: Chooser, pod: PodInfo, refused: Refused, violated: Violated = lambda _: set()
+    world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, refused: Refused, violated: Violated = lambda _: set()
 ) -> Eviction | None:
     """The eviction that harms least; None if none helps, or the pod may not preempt."""
     if not pod.may_preempt or refused.outright or not world.has_below(pod.priority):
@@ -47,7 +77,7 @@ def make_room(
     return min(found, key=Eviction.harm, default=None)
 
 
-def _on(world: World, chooser: Chooser, pod: PodInfo, node: str, violated: Violated) -> Eviction | None:
+def _on(world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, node: str, violated: Violated) -> Eviction | None:
     """All that are of lower priority would go; then as many as possible stay, those that budgets keep first."""
     lower = [each for each in world.nodes[node].pods.values() if each.priority < pod.priority]
     if not lower:
@@ -61,7 +91,9 @@ def _on(world: World, chooser: Chooser, pod: PodInfo, node: str, violated: Viola
     return Eviction(node, tuple(victims), len(violated(victims)))
 
 
-def _victims(world: World, chooser: Chooser, pod: PodInfo, node: str, lower: Iterable[PodInfo]) -> list[PodInfo]:
+def _victims(
+    world: SchedulerSnapshot, chooser: Chooser, pod: PodInfo, node: str, lower: Iterable[PodInfo]
+) -> list[PodInfo]:
     """Those that cannot stay, if each stays that can, in this order."""
     spared: list[PodInfo] = []
     victims: list[PodInfo] = []

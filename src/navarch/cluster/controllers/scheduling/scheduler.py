@@ -1,4 +1,4 @@
-"""`Scheduler`: takes pods that wait, decides where they go, and binds them."""
+"""`Scheduler`: takes pending pods from the queue, selects a node for each, and binds them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,16 @@ import msgspec
 from navarch.api import Labels
 from navarch.cache import Change, Collection
 from navarch.client import StrategicPatch
-from navarch.cluster.controllers.parts import Around
-from navarch.cluster.controllers.scheduling.binding import Binder
-from navarch.cluster.controllers.scheduling.budgets import Budgets
-from navarch.cluster.controllers.scheduling.choosing import Chooser, Refused
-from navarch.cluster.controllers.scheduling.nodes import node_info
-from navarch.cluster.controllers.scheduling.pods import DEFAULT_SCHEDULER, PodInfo
-from navarch.cluster.controllers.scheduling.preemption import Eviction, make_room, no_room_message
-from navarch.cluster.controllers.scheduling.volumes import PodVolumes
-from navarch.cluster.controllers.scheduling.waiting import WaitingPods
-from navarch.cluster.controllers.scheduling.world import World
+from navarch.cluster.controllers.controller_context import ControllerContext
+from navarch.cluster.controllers.pod_info import DEFAULT_SCHEDULER, PodInfo
+from navarch.cluster.controllers.scheduling.binding import Binder, PodVolumes
+from navarch.cluster.controllers.scheduling.node_info import node_info
+from navarch.cluster.controllers.scheduling.node_selection import Chooser, Refused
+from navarch.cluster.controllers.scheduling.preemption import Budgets, Eviction, make_room, no_room_message
+from navarch.cluster.controllers.scheduling.scheduling_queue import WaitingPods
+from navarch.cluster.controllers.scheduling.snapshot import SchedulerSnapshot
 from navarch.errors import NavarchError
 from navarch.k8s.core.v1 import Namespace, Node
-
-__all__ = ["Scheduler"]
 
 _log = logging.getLogger("navarch.cluster.scheduler")
 _AT_ONCE: Final = 64
@@ -32,23 +28,23 @@ _TURN_SECONDS: Final = 0.005
 
 
 class Scheduler:
-    """Schedules the pods that name it, one decision after the other; binding goes on beside that, many at once.
+    """Schedules the pods with its name, one decision at a time; bindings are written concurrently.
 
     A pod counts on its node from the moment of the decision, before the server has heard of it.
     """
 
-    def __init__(self, around: Around, name: str = DEFAULT_SCHEDULER) -> None:
+    def __init__(self, context: ControllerContext, name: str = DEFAULT_SCHEDULER) -> None:
         self.name = name
-        self._clock = around.clock
-        self._pods = around.pods
-        self._nodes: Collection[Node] = around.cache.collection(Node)
-        self._namespaces: Collection[Namespace] = around.cache.collection(Namespace)
-        self._world = World(self._namespaces_with)
-        self._waiting = WaitingPods(around.clock)
-        self._volumes = PodVolumes(around, self._world, self._waiting.something_changed)
-        self._chooser = Chooser(self._world, around.rng, self._volumes.verdict)
-        self._binder = Binder(around, name, self._volumes)
-        self._budgets = Budgets(around)
+        self._clock = context.clock
+        self._pods = context.pods
+        self._nodes: Collection[Node] = context.cache.collection(Node)
+        self._namespaces: Collection[Namespace] = context.cache.collection(Namespace)
+        self._world = SchedulerSnapshot(self._namespaces_with)
+        self._waiting = WaitingPods(context.clock)
+        self._volumes = PodVolumes(context, self._world, self._waiting.something_changed)
+        self._chooser = Chooser(self._world, context.rng, self._volumes.verdict)
+        self._binder = Binder(context, name, self._volumes)
+        self._budgets = Budgets(context)
         self._told: dict[str, str] = {}
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
@@ -89,7 +85,7 @@ class Scheduler:
         try:
             info = node_info(change.new.data)
         except msgspec.DecodeError as error:
-            _log.warning("expected a node that can be read, got %s: %s; no pod is placed on it", name, error)
+            _log.warning("decoding node %s failed: %s; no pod is scheduled to it", name, error)
             self._world.remove_node(name)
             return
         if self._world.set_node(info):
@@ -137,7 +133,7 @@ class Scheduler:
             try:
                 self._decide(group, pod)
             except Exception:  # noqa: BLE001 - one pod must not keep the others from their nodes
-                _log.exception("pod %s could not be looked at", pod.key)
+                _log.exception("scheduling pod %s failed", pod.key)
                 self._waiting.put_aside(pod)
                 self._slots.release()
             if self._clock.monotonic() - turned > _TURN_SECONDS:
@@ -163,7 +159,7 @@ class Scheduler:
         finally:
             self._slots.release()
         if fault:
-            _log.info("pod %s could not be bound to %s: %s", pod.key, node, fault)
+            _log.info("binding pod %s to node %s failed: %s", pod.key, node, fault)
             known = self._pods.get(pod.uid)
             if known is not None and not known.node:  # otherwise it is gone, or somebody else was faster
                 self._world.remove_pod(pod.uid)
@@ -180,7 +176,7 @@ class Scheduler:
             for victim in eviction.victims if eviction is not None else ():
                 await self._binder.preempt(victim, pod)
         except NavarchError as error:
-            _log.info("pod %s could not be told why it waits: %s", pod.key, error)
+            _log.info("writing the PodScheduled condition of pod %s failed: %s", pod.key, error)
         finally:
             self._slots.release()
 

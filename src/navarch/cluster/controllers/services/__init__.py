@@ -1,1 +1,1 @@
-"""Where services lead: Endpoints and EndpointSlices."""
+"""Controllers of services: Endpoints and EndpointSlices."""

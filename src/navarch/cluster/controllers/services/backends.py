@@ -1,4 +1,4 @@
-"""What a service leads to: pods, their addresses and ports."""
+"""Backends of a service: the addresses and ports of its pods, and the subsets of its Endpoints."""
 
 from __future__ import annotations
 
@@ -7,9 +7,68 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from navarch.k8s.core.v1 import ObjectReference, Pod, Service, ServicePort
+from navarch.k8s.core.v1 import (
+    EndpointAddress,
+    EndpointPort,
+    EndpointSubset,
+    ObjectReference,
+    Pod,
+    Service,
+    ServicePort,
+)
 
-__all__ = ["HEADLESS", "Backend", "Port", "Ports", "address_of", "backends", "has_pods", "is_headless", "is_ready"]
+MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+_MANAGER: Final = "endpoint-controller"
+MOST: Final = 1000
+"""How many addresses there are at most."""
+
+
+def labels_of(service: Service) -> dict[str, str]:
+    """The service's own, and who keeps them."""
+    own = {key: value for key, value in (service.labels or {}).items() if key != HEADLESS}
+    return {**own, **({HEADLESS: ""} if is_headless(service) else {}), MANAGED_BY: _MANAGER}
+
+
+def subsets(service: Service, backends: Iterable[Backend]) -> list[EndpointSubset]:
+    """Addresses by the ports that they have, ready ones and others; those that are leaving are left out, unless the
+    service wants all of them. Beyond the most, ready ones are kept first.
+    """
+    publishes = bool(service.spec.publish_not_ready_addresses)
+    listed = [each for each in backends if each.ports or (is_headless(service) and not service.spec.ports)]
+    listed = [each for each in listed if publishes or not each.is_leaving]
+    listed.sort(key=lambda each: (not (publishes or each.is_ready), each.address))
+    groups: dict[Ports, list[Backend]] = {}
+    for backend in listed[:MOST]:
+        groups.setdefault(backend.ports, []).append(backend)
+    return [_subset(ports, group, publishes=publishes) for ports, group in sorted(groups.items(), key=_order)]
+
+
+def _order(item: tuple[Ports, list[Backend]]) -> list[tuple[int, str, str]]:
+    return [(port.number, port.protocol, port.name) for port in item[0]]
+
+
+def _subset(ports: Ports, backends: list[Backend], *, publishes: bool) -> EndpointSubset:
+    ready = [_address(each) for each in backends if publishes or each.is_ready]
+    unready = [_address(each) for each in backends if not (publishes or each.is_ready)]
+    return EndpointSubset(
+        addresses=ready or None, not_ready_addresses=unready or None, ports=[_wire(port) for port in ports] or None
+    )
+
+
+def _address(backend: Backend) -> EndpointAddress:
+    return EndpointAddress(
+        ip=backend.address,
+        hostname=backend.hostname,
+        node_name=backend.pod.spec.node_name,
+        target_ref=backend.reference(),
+    )
+
+
+def _wire(port: BackendPort) -> EndpointPort:
+    return EndpointPort(
+        name=port.name or None, protocol=port.protocol, port=port.number, app_protocol=port.app_protocol
+    )
+
 
 HEADLESS: Final = "service.kubernetes.io/headless"
 _Name = tuple[str, str]
@@ -17,8 +76,8 @@ _Name = tuple[str, str]
 _FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
-class Port(NamedTuple):
-    """One port of a service, with the number that it has in a pod."""
+class BackendPort(NamedTuple):
+    """One port of a service, with its number in a pod."""
 
     name: str
     protocol: str
@@ -26,8 +85,8 @@ class Port(NamedTuple):
     app_protocol: str | None
 
 
-class Ports(tuple[Port, ...]):  # noqa: SLOT001 - the hash is kept in it
-    """The ports of a service as some of its pods have them: there may be thousands, so they are hashed once."""
+class Ports(tuple[BackendPort, ...]):  # noqa: SLOT001 - the hash is kept in it
+    """The ports of a service in some of its pods; hashed once, since thousands of pods share them."""
 
     @cached_property
     def _hash(self) -> int:
@@ -39,7 +98,7 @@ class Ports(tuple[Port, ...]):  # noqa: SLOT001 - the hash is kept in it
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One pod of a service: how it is reached, and whether it is ready."""
+    """One pod of a service: its addresses, and whether it is ready."""
 
     pod: Pod
     address: str
@@ -54,12 +113,12 @@ class Backend:
 
 
 def has_pods(service: Service) -> bool:
-    """Whether the service leads to pods that it selects; where others lead is somebody else's to say."""
+    """Returns True if the service leads to pods that it selects; where others lead is somebody else's to say."""
     return bool(service.spec.selector) and service.spec.type != "ExternalName"
 
 
 def is_headless(service: Service) -> bool:
-    """Whether the service has no address of its own."""
+    """Returns True if the service has no address of its own."""
     return service.spec.cluster_ip == "None"
 
 
@@ -86,7 +145,7 @@ def address_of(pod: Pod, family: str) -> str:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether the pod says so."""
+    """Returns True if the pod says so."""
     return any(each.type == "Ready" and each.status == "True" for each in pod.status.conditions or ())
 
 
@@ -96,7 +155,7 @@ def _hostname(service: Service, pod: Pod) -> str | None:
 
 
 class _Numbering:
-    """Which ports of a service its pods have: those that have the same numbers share what was found for the first."""
+    """Resolves the ports of a service in its pods; pods with the same numbers share the result."""
 
     def __init__(self, ports: Sequence[ServicePort]) -> None:
         self._ports = ports
@@ -123,9 +182,9 @@ class _Numbering:
         return numbers
 
 
-def _numbered(ports: Iterable[ServicePort], numbers: Mapping[_Name, int]) -> Iterator[Port]:
+def _numbered(ports: Iterable[ServicePort], numbers: Mapping[_Name, int]) -> Iterator[BackendPort]:
     for port in ports:
         target, protocol = port.target_port, port.protocol or "TCP"
         number = numbers.get((target, protocol)) if isinstance(target, str) else target or port.port
         if number is not None:
-            yield Port(port.name or "", protocol, number, port.app_protocol)
+            yield BackendPort(port.name or "", protocol, number, port.app_protocol)

@@ -1,4 +1,4 @@
-"""Keeps Endpoints and EndpointSlices of services as their pods come, change and go."""
+"""Updates the Endpoints and EndpointSlices of services when their pods change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from navarch._base.clock import Clock
 from navarch.api import Key
 from navarch.cache import Cached, Entry
-from navarch.cluster.controllers.services.backends import backends, has_pods
-from navarch.cluster.controllers.services.pacing import Pace
-from navarch.cluster.controllers.services.slices import MANAGED_BY, MANAGER, Changes, Kept, changes, endpoint
-from navarch.cluster.controllers.services.slices import labels_of as slice_labels
-from navarch.cluster.controllers.services.subsets import MOST, labels_of, subsets
+from navarch.cluster.controllers.services.backends import MOST, backends, has_pods, labels_of, subsets
+from navarch.cluster.controllers.services.endpoint_slices import (
+    MANAGED_BY,
+    MANAGER,
+    SliceChanges,
+    UnchangedSlice,
+    changes,
+    endpoint,
+)
+from navarch.cluster.controllers.services.endpoint_slices import labels_of as slice_labels
 from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
@@ -22,14 +28,32 @@ from navarch.k8s.core.v1 import Endpoints, Node, Pod, Service
 from navarch.k8s.discovery.v1 import EndpointSlice
 from navarch.operator import Operator
 
-__all__ = ["carry_out", "declare"]
+_SECONDS_PER_POD: Final = 0.001
+_MOST_SECONDS: Final = 1.0
+
+
+class Pace:
+    """The last write of each service, and the delay before the next one."""
+
+    def __init__(self) -> None:
+        self._written: dict[Key, float] = {}
+
+    def left(self, service: Key, pods: int, clock: Clock) -> float:
+        """For how many more seconds a service with so many pods is to be left alone; 0 if it may be written."""
+        pause = min(pods * _SECONDS_PER_POD, _MOST_SECONDS)
+        return max(self._written.get(service, -pause) + pause - clock.monotonic(), 0.0)
+
+    def wrote(self, service: Key, clock: Clock) -> None:
+        """It was written now."""
+        self._written[service] = clock.monotonic()
+
 
 _ZONE: Final = "topology.kubernetes.io/zone"
 _OVER_CAPACITY: Final = "endpoints.kubernetes.io/over-capacity"
 _SLICES: Final = Cached(EndpointSlice, labels=f"{MANAGED_BY}={MANAGER}")
 
 
-def declare(operator: Operator) -> None:
+def declare_endpoints(operator: Operator) -> None:
     """Adds both controllers."""
     services_of = ByMetadata(_services_of)
     slices_written, endpoints_written = Pace(), Pace()
@@ -61,14 +85,14 @@ def declare(operator: Operator) -> None:
 
 
 async def _slices_written(service: Service, pods: list[Pod], zones: Mapping[str, str], ctx: Context) -> bool:
-    """Whether anything was to be written."""
+    """Returns True if anything was to be written."""
     existing, is_written = ctx.owned(EndpointSlice), False
-    kept = Kept(service.namespace, service.name, slice_labels(service))
+    kept = UnchangedSlice(service.namespace, service.name, slice_labels(service))
     for family in service.spec.ip_families or ["IPv4"]:
         wanted = [(each.ports, endpoint(service, each, zones)) for each in backends(service, pods, family)]
         own = [each for each in existing if each.address_type == family]
         found = changes(kept, family, wanted, own)
-        is_written = is_written or found != Changes()
+        is_written = is_written or found != SliceChanges()
         await carry_out(ctx, kept, found)
     return is_written
 
@@ -84,7 +108,7 @@ def _endpoints(service: Service, pods: list[Pod]) -> Endpoints:
     )
 
 
-async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
+async def carry_out(ctx: Context, kept: UnchangedSlice, wanted: SliceChanges) -> None:
     """Makes, changes and deletes slices."""
     for new in wanted.create:
         await ctx.create(new)
@@ -97,7 +121,7 @@ async def carry_out(ctx: Context, kept: Kept, wanted: Changes) -> None:
 
 
 async def _endpoints_written(ctx: Context, wanted: Endpoints) -> bool:
-    """Whether anything was to be written. They are not owned by their service, but go with it by name."""
+    """Returns True if anything was to be written. They are not owned by their service, but go with it by name."""
     known = await ctx.get(Endpoints, wanted.name)
     if known is None:
         with contextlib.suppress(AlreadyExists):

@@ -1,1 +1,1 @@
-"""Claims and volumes: binding, making volumes on the machine, growing them, and keeping what is in use."""
+"""Controllers of volumes: binding, provisioning, resizing, reclaiming and protection."""

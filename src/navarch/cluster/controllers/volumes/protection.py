@@ -1,4 +1,4 @@
-"""Claims that pods use, volumes that claims have, and classes that either has, stay until they are used no more."""
+"""`VolumeProtection`: keeps the finalizers of claims, volumes and classes that are in use."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from typing import Any, Final, NamedTuple
 from navarch.api import Key, encode
 from navarch.cache import Change, Collection
 from navarch.client import ALL, MergePatch
-from navarch.cluster.controllers.parts import Around, Workers
-from navarch.cluster.controllers.scheduling.pods import PodInfo, pod_info
+from navarch.cluster.controllers.controller_context import ControllerContext
+from navarch.cluster.controllers.pod_info import PodInfo, pod_info
+from navarch.cluster.workers import Workers
 from navarch.errors import NotFound
 from navarch.k8s.core.v1 import PersistentVolume, PersistentVolumeClaim, Pod
 from navarch.k8s.storage.v1 import VolumeAttributesClass
-
-__all__ = ["StorageProtection"]
 
 _LATE_SECONDS: Final = 1.0
 """When to look again at what is used by somebody of whom nothing is known yet."""
@@ -24,7 +23,7 @@ _LATE_SECONDS: Final = 1.0
 Kinds = type[PersistentVolumeClaim | PersistentVolume | VolumeAttributesClass]
 
 
-class _Item(NamedTuple):
+class _ProtectedItem(NamedTuple):
     kind: Kinds
     namespace: str
     name: str
@@ -48,13 +47,13 @@ class _Protected:
     is_used_after_all: Callable[[Any], Awaitable[bool]] = _by_nobody
 
 
-class StorageProtection:
-    """Gives every such object a finalizer, and takes it off one that is to go when nobody uses it."""
+class VolumeProtection:
+    """Adds the protection finalizer to claims, volumes and classes; removes it from a terminating one that is not in use."""
 
-    def __init__(self, around: Around) -> None:
-        self._client = around.client
-        self._pods = around.pods
-        collection = around.cache.collection
+    def __init__(self, context: ControllerContext) -> None:
+        self._client = context.client
+        self._pods = context.pods
+        collection = context.cache.collection
         self._protected: dict[Kinds, _Protected] = {
             PersistentVolumeClaim: _Protected(
                 collection(PersistentVolumeClaim),
@@ -72,7 +71,9 @@ class StorageProtection:
                 self._is_class_named,
             ),
         }
-        self._workers: Workers[_Item] = Workers("protection of storage", around, self._attend)
+        self._workers: Workers[_ProtectedItem] = Workers(
+            "protection of storage", context.clock, context.rng, self._attend
+        )
 
     async def run(self) -> None:
         """Works until it is cancelled."""
@@ -90,19 +91,19 @@ class StorageProtection:
     def _changed(self, kind: Kinds, change: Change) -> None:
         """The object itself, and the classes that wait for the last who has them."""
         key = change.newest.key
-        self._workers.queue.add(_Item(kind, key.namespace, key.name))
+        self._workers.queue.add(_ProtectedItem(kind, key.namespace, key.name))
         for entry in self._protected[VolumeAttributesClass].collection.entries():
             if entry.deleting:
-                self._workers.queue.add(_Item(VolumeAttributesClass, "", entry.key.name))
+                self._workers.queue.add(_ProtectedItem(VolumeAttributesClass, "", entry.key.name))
 
     def _pod_changed(self, old: PodInfo | None, pod: PodInfo | None) -> None:
         """A pod that has gone, or ended, may have been the last to use a claim."""
         gone = pod or old
         if gone is not None and (pod is None or pod.is_finished):
             for name in gone.claims:
-                self._workers.queue.add(_Item(PersistentVolumeClaim, gone.namespace, name))
+                self._workers.queue.add(_ProtectedItem(PersistentVolumeClaim, gone.namespace, name))
 
-    async def _attend(self, item: _Item) -> float | None:
+    async def _attend(self, item: _ProtectedItem) -> float | None:
         protected = self._protected[item.kind]
         entry = protected.collection.entry(Key(item.namespace, item.name))
         if entry is None:
@@ -130,7 +131,7 @@ class StorageProtection:
         claims = await self._client.list(PersistentVolumeClaim, namespace=ALL)
         return _names_class(wanted, claims, await self._client.list(PersistentVolume))
 
-    async def _write(self, item: _Item, found: Any, finalizers: list[str]) -> None:
+    async def _write(self, item: _ProtectedItem, found: Any, finalizers: list[str]) -> None:
         metadata = {"resourceVersion": found.metadata.resource_version, "finalizers": finalizers or None}
         patch = MergePatch({"metadata": metadata})
         try:
@@ -140,7 +141,7 @@ class StorageProtection:
 
 
 def _is_one_running(pods: Iterable[PodInfo]) -> bool:
-    """Whether a pod has a node and has not ended."""
+    """Returns True if a pod has a node and has not ended."""
     return any(pod.node and not pod.is_finished for pod in pods)
 
 

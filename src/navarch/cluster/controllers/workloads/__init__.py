@@ -1,1 +1,1 @@
-"""What keeps pods running: Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job, CronJob."""
+"""Controllers of workloads: Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet, Job, CronJob."""

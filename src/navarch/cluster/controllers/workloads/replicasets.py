@@ -1,4 +1,4 @@
-"""ReplicaSet and ReplicationController: as many pods as are asked for."""
+"""The ReplicaSet and ReplicationController controllers: keep the requested number of pods."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import cast
 
 from navarch.api import Labels, Object, controller_of, from_builtins, to_builtins, truncate_to_seconds
 from navarch.client.target import Readable
-from navarch.cluster.controllers.workloads.claims import claimed, matcher_of, selector_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.making import (
+from navarch.cluster.controllers.workloads.adoption import claimed, declare_owner, matcher_of, selector_of
+from navarch.cluster.controllers.workloads.pod_creation import (
     create_pods,
     delete_pods,
+    gathered,
     is_ending,
     pod_of,
     prefix_of,
     reason_of,
 )
-from navarch.cluster.controllers.workloads.owning import declare_owner
 from navarch.cluster.controllers.workloads.pods import (
     PODS,
     is_active,
@@ -27,9 +26,9 @@ from navarch.cluster.controllers.workloads.pods import (
     is_deleting,
     is_ready,
     is_terminating,
+    least_loss_first,
     seconds_until_available,
 )
-from navarch.cluster.controllers.workloads.ranking import least_loss_first
 from navarch.controller import Context, Result
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ReplicaSet, ReplicaSetCondition, ReplicaSetSpec, ReplicaSetStatus
@@ -37,14 +36,12 @@ from navarch.k8s.core.v1 import Pod, ReplicationController, ReplicationControlle
 from navarch.k8s.meta.v1 import LabelSelector
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _BURST = 500
 _FAILURE = "ReplicaFailure"
 _AT_ONCE = Result(after=0)
 
 
-def declare(operator: Operator) -> None:
+def declare_replica_sets(operator: Operator) -> None:
     """Adds the controllers of ReplicaSets and of ReplicationControllers."""
     declare_owner(operator, ReplicaSet, PODS, _reconcile)
     declare_owner(operator, ReplicationController, PODS, _reconcile_controller)

@@ -20,7 +20,7 @@ from navarch.cluster.nodes.runtime import ContainerConfig, Exit, Mount
 from navarch.cluster.nodes.shim import program
 from navarch.cluster.nodes.shim.connection import Link, ShimProcess, close_all
 from navarch.cluster.nodes.shim.program.processes import end_left_behind
-from navarch.cluster.streams import Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, ProcessOptions
 from navarch.errors import ContainerError
 
 _PYTHON: Final = (sys.executable, "-I", "-S")
@@ -168,7 +168,7 @@ class ShimRuntime:
         self._first[launch.id] = told["pid"]
         return ShimContainer(self, launch.id, ended, told["notice"])
 
-    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> Process:
+    async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> ContainerProcess:
         """See `Runtime`."""
         identity = f"{container}-exec-{os.urandom(8).hex()}"
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
@@ -184,7 +184,7 @@ class ShimRuntime:
             raise
         return ShimProcess(_streams(told, options), ended, lambda: self.signal(identity, signal.SIGKILL), options)
 
-    async def attach(self, container: str, options: ProcessOptions) -> Process:
+    async def attach(self, container: str, options: ProcessOptions) -> ContainerProcess:
         """See `Runtime`."""
         identity = f"{container}-attach-{os.urandom(8).hex()}"
         wanted = {"stdin": options.stdin, "stdout": options.stdout or options.tty, "stderr": options.stderr}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -12,9 +13,9 @@ from navarch.cluster.nodes.network.addresses import AddressPool
 from navarch.cluster.nodes.node_status import Profile
 from navarch.cluster.nodes.simulated.life import Instant
 from navarch.cluster.nodes.simulated.node import Fault, SimulatedNode
-from navarch.cluster.nodes.simulated.pods import SimulatedPods
-from navarch.cluster.nodes.simulated.rounds import Rounds
+from navarch.cluster.nodes.simulated.pods import RETRIES, SimulatedPods
 from navarch.cluster.nodes.simulated.stages import Life
+from navarch.cluster.workers import Workers
 
 _NETWORK: Final = "10.32.0.0/16"
 _RENEWAL_SECONDS: Final = 10.0
@@ -41,8 +42,14 @@ class SimulatedNodes:
         names = [f"simulated-{number}" for number in range(1, nodes + 1)] if isinstance(nodes, int) else nodes
         self._machines = {each.name: each for each in _machines(names, profile)}
         self._pods = SimulatedPods(self._client, self._machines.get, lives)
-        self._beats: Rounds[str] = Rounds(
-            "signs of life", self._client.clock.liveness, self._client.rng, self._beat, workers=_BEATING
+        self._beats: Workers[str] = Workers(
+            "signs of life",
+            self._client.clock.liveness,
+            self._client.rng,
+            self._beat,
+            concurrency=_BEATING,
+            backoff=RETRIES,
+            level=logging.WARNING,
         )
         self.ready = asyncio.Event()
         """Set when all nodes have joined the cluster."""
@@ -55,7 +62,7 @@ class SimulatedNodes:
     async def run(self) -> None:
         """Runs until it is cancelled."""
         for name in self._machines:
-            self._beats.add(name)
+            self._beats.queue.add(name)
         async with asyncio.TaskGroup() as group:
             group.create_task(self._beats.run(), name="signs of life")
             group.create_task(self._pods.run(), name="simulated pods")
@@ -101,7 +108,7 @@ class SimulatedNodes:
             if machine.fault == "dead":
                 life.lose(now)
         machine.fault = None
-        self._beats.add(name)
+        self._beats.queue.add(name)
         self._pods.look_at(name)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from navarch._base.backoff import Backoff
 from navarch.api import format_time
 from navarch.cache import Cache, Cached, Change, Collection
 from navarch.client import Client, Preconditions, StrategicPatch
@@ -16,15 +17,17 @@ from navarch.cluster.nodes.network.addresses import AddressPool
 from navarch.cluster.nodes.simulated.life import Instant, PodLife
 from navarch.cluster.nodes.simulated.node import SimulatedNode
 from navarch.cluster.nodes.simulated.pod_view import PodView, decode_pod
-from navarch.cluster.nodes.simulated.rounds import Rounds
 from navarch.cluster.nodes.simulated.stages import Life, life_of
 from navarch.cluster.nodes.simulated.status import pod_status, without_nulls
+from navarch.cluster.workers import Workers
 from navarch.errors import Conflict, NotFound
 from navarch.k8s.core.v1 import Pod
 
 _log = logging.getLogger("navarch.nodes")
 _NETWORK: Final = "10.64.0.0/10"
 _WORKERS: Final = 16
+RETRIES: Final = Backoff(initial=0.2, maximum=10.0)
+"""The delays after a request of a simulated node failed."""
 
 
 class _WrittenStatus:
@@ -48,7 +51,15 @@ class SimulatedPods:
         self._cache = Cache(client, client.clock, client.rng)
         self._pods: Collection[Pod] = self._cache.collection(Cached(Pod, fields="spec.nodeName!="))
         self._lives: dict[str, PodLife] = {}
-        self._rounds: Rounds[str] = Rounds("simulated pods", client.clock, client.rng, self._live, workers=_WORKERS)
+        self._workers: Workers[str] = Workers(
+            "simulated pods",
+            client.clock,
+            client.rng,
+            self._live,
+            concurrency=_WORKERS,
+            backoff=RETRIES,
+            level=logging.WARNING,
+        )
 
     async def run(self) -> None:
         """Runs until it is cancelled."""
@@ -57,7 +68,7 @@ class SimulatedPods:
             await self._cache.wait_synced()
             self._pods.subscribe(self._heard)
             try:
-                await self._rounds.run()
+                await self._workers.run()
             finally:
                 self._pods.unsubscribe(self._heard)
 
@@ -68,7 +79,7 @@ class SimulatedPods:
     def look_at(self, node: str) -> None:
         """Queues every pod of the node, which may be reachable again."""
         for life in self.of(node):
-            self._rounds.add(life.pod.metadata.uid)
+            self._workers.queue.add(life.pod.metadata.uid)
 
     # What the watch shows
 
@@ -94,7 +105,7 @@ class SimulatedPods:
             life.pod = pod
             return
         life.update(pod, self._client.clock.monotonic())
-        self._rounds.add(uid)
+        self._workers.queue.add(uid)
 
     def _begun(self, pod: PodView, machine: SimulatedNode) -> PodLife:
         metadata = pod.metadata

@@ -12,7 +12,7 @@ from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.wire.json_errors import json_fault
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, gone
-from navarch.cluster.storage import CompactedError, Page, Storage, Stored
+from navarch.cluster.storage import CompactedError, Storage, StoragePage, Stored
 
 _EXPIRED = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
@@ -132,7 +132,9 @@ def asked_limit(request: ApiRequest) -> int:
     return max(parsed_integer(request, "limit"), 0)
 
 
-async def _matching(storage: Storage, place: _PageStart, selection: Selection, limit: int) -> tuple[list[Stored], Page]:
+async def _matching(
+    storage: Storage, place: _PageStart, selection: Selection, limit: int
+) -> tuple[list[Stored], StoragePage]:
     """As many as were asked for, out of as many pages as it takes; the last page says how many come after it."""
     if not selection:
         page = await storage.page(place.prefix, revision=place.revision, limit=limit, after=place.after)
@@ -146,7 +148,7 @@ async def _matching(storage: Storage, place: _PageStart, selection: Selection, l
                 found.append(stored)
                 if limit and len(found) == limit:
                     rest = len(page.items) - index - 1
-                    return found, Page(page.items[: index + 1], page.revision, page.remaining + rest)
+                    return found, StoragePage(page.items[: index + 1], page.revision, page.remaining + rest)
         if not page.remaining:
             return found, page
         after, revision = page.items[-1].key, page.revision

@@ -1,30 +1,31 @@
-"""The controller of DaemonSets."""
+"""The DaemonSet controller."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 
 from navarch.api import Key
 from navarch.cache import Entry
 from navarch.client import ALL
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
-from navarch.cluster.controllers.workloads.daemonsets.failures import FailureDelays
-from navarch.cluster.controllers.workloads.daemonsets.placing import HASH, fit_of, is_current, new_pod, node_of
+from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
 from navarch.cluster.controllers.workloads.daemonsets.plan import (
-    Limits,
-    Plan,
+    HASH,
+    DaemonPlan,
+    RolloutLimits,
     Sight,
+    fit_of,
+    is_current,
+    new_pod,
+    node_of,
     oldest_first,
     to_keep_up,
     to_renew,
 )
-from navarch.cluster.controllers.workloads.fractions import part_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of
-from navarch.cluster.controllers.workloads.making import create_pods, delete_pods, is_ending
+from navarch.cluster.controllers.workloads.pod_creation import create_pods, delete_pods, gathered, is_ending, part_of
 from navarch.cluster.controllers.workloads.pods import (
     is_available,
     is_deleting,
@@ -32,19 +33,54 @@ from navarch.cluster.controllers.workloads.pods import (
     is_terminal,
     seconds_until_available,
 )
+from navarch.cluster.controllers.workloads.revision_history import History, forget_versions, history_of
 from navarch.controller import ByMetadata, Context, Lookup, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, DaemonSet, DaemonSetStatus
 from navarch.k8s.core.v1 import Node, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
+_FIRST = timedelta(seconds=1)
+_LONGEST = timedelta(minutes=15)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delay:
+    length: timedelta
+    until: datetime
+
+    @property
+    def forgotten_at(self) -> datetime:
+        return self.until + self.length
+
+
+class FailureDelays:
+    """Backoff of failed pods by DaemonSet and node; it restarts after a time without failures."""
+
+    def __init__(self) -> None:
+        self._delays: dict[tuple[str, str], _Delay] = {}
+
+    def may_replace(self, uid: str, node: str, now: datetime) -> bool:
+        """Returns True if a pod that failed may be replaced now; if so, the next one has to wait for longer."""
+        known = self._delays.get((uid, node))
+        if known is not None and now < known.until:
+            return False
+        self._delays = {key: delay for key, delay in self._delays.items() if now < delay.forgotten_at}
+        length = _FIRST if (uid, node) not in self._delays or known is None else min(known.length * 2, _LONGEST)
+        self._delays[uid, node] = _Delay(length, now + length)
+        return True
+
+    def seconds_left(self, uid: str, now: datetime) -> float | None:
+        """When the next pod of the DaemonSet may be replaced; None if none has to wait."""
+        waiting = [delay.until for (whose, _), delay in self._delays.items() if whose == uid and delay.until > now]
+        return (min(waiting) - now).total_seconds() if waiting else None
+
 
 _BURST = 250
 _AT_ONCE = Result(after=0)
 
 
-def declare(operator: Operator) -> None:
+def declare_daemon_sets(operator: Operator) -> None:
     """Adds the controller of DaemonSets."""
     operator.controller(
         DaemonSet,
@@ -60,7 +96,7 @@ def _everybody(_: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 class _Daemons:
-    """Reconciles DaemonSets, and remembers which pods failed on which node."""
+    """Reconciles DaemonSets; keeps the backoff of failed pods per node."""
 
     def __init__(self) -> None:
         self._failures = FailureDelays()
@@ -86,7 +122,7 @@ class _Daemons:
         await _forget(daemon_set, history, pods, ctx)
         return _AT_ONCE if plan else self._again(daemon_set, pods, ctx)
 
-    def _plan(self, daemon_set: DaemonSet, sight: Sight, ctx: Context) -> Plan:
+    def _plan(self, daemon_set: DaemonSet, sight: Sight, ctx: Context) -> DaemonPlan:
         """Keeps up first; only when there is nothing to do for that, pods are renewed."""
         limits = _limits(daemon_set, sight.wanted)
         may_replace = partial(self._may_replace, daemon_set, ctx)
@@ -133,18 +169,20 @@ def _is_rolling(daemon_set: DaemonSet) -> bool:
     return strategy is None or strategy.type != "OnDelete"
 
 
-def _limits(daemon_set: DaemonSet, wanted: int) -> Limits:
-    """How many nodes may be without a pod, or with two, while pods are renewed; never none of both."""
+def _limits(daemon_set: DaemonSet, wanted: int) -> RolloutLimits:
+    """Returns how many nodes may be without a pod, or with two, while pods are renewed; never none of both."""
     strategy = daemon_set.spec.update_strategy
     rolling = strategy.rolling_update if strategy and _is_rolling(daemon_set) else None
     if rolling is None:
-        return Limits(surge=0, unavailable=1)
+        return RolloutLimits(surge=0, unavailable=1)
     surge = part_of(rolling.max_surge, wanted, up=True)
     unavailable = part_of(rolling.max_unavailable, wanted, up=True)
-    return Limits(surge, unavailable if surge or unavailable else 1)
+    return RolloutLimits(surge, unavailable if surge or unavailable else 1)
 
 
-async def _carried_out(plan: Plan, daemon_set: DaemonSet, template_hash: str, ctx: Context) -> NavarchError | None:
+async def _carried_out(
+    plan: DaemonPlan, daemon_set: DaemonSet, template_hash: str, ctx: Context
+) -> NavarchError | None:
     """What went wrong, if anything."""
     try:
         await create_pods(ctx, [partial(new_pod, daemon_set, template_hash, node) for node in plan.create[:_BURST]])

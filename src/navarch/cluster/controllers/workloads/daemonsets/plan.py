@@ -1,21 +1,128 @@
-"""Which pods of a DaemonSet come and go next: no more of them at a time than is allowed."""
+"""Plans which pods of a DaemonSet to create and delete next, within the limits of the update strategy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from navarch.cluster.controllers.workloads.daemonsets.placing import Fit
+from navarch.cluster.controllers.scheduling.filters import matches_node_selector, tolerates
+from navarch.cluster.controllers.workloads.pod_creation import pod_of, prefix_of
 from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready, is_terminal
-from navarch.k8s.core.v1 import Pod
+from navarch.k8s.apps.v1 import DaemonSet
+from navarch.k8s.core.v1 import (
+    Affinity,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    PodSpec,
+    Toleration,
+)
 
-__all__ = ["Limits", "Plan", "Sight", "oldest_first", "to_keep_up", "to_renew"]
+HASH = "controller-revision-hash"
+
+_GENERATION = "pod-template-generation"
+_GENERATION_NOTE = "deprecated.daemonset.template.generation"
+_NAME = "metadata.name"
+_TOLERATED = {
+    "node.kubernetes.io/not-ready": "NoExecute",
+    "node.kubernetes.io/unreachable": "NoExecute",
+    "node.kubernetes.io/disk-pressure": "NoSchedule",
+    "node.kubernetes.io/memory-pressure": "NoSchedule",
+    "node.kubernetes.io/pid-pressure": "NoSchedule",
+    "node.kubernetes.io/unschedulable": "NoSchedule",
+}
+_NO_NETWORK = "node.kubernetes.io/network-unavailable"
+
+
+class Fit(NamedTuple):
+    """Says whether a node should get a pod, and whether an existing pod may stay."""
+
+    runs: bool
+    stays: bool
+
+
+def fit_of(daemon_set: DaemonSet, node: Node) -> Fit:
+    """By the node's name, labels and taints; nothing else counts, not even whether there is room."""
+    spec = daemon_set.spec.template.spec
+    if spec.node_name not in {None, "", node.name} or not _is_selected(spec, node):
+        return Fit(runs=False, stays=False)
+    tolerations = _tolerations(spec)
+    against = {each.effect for each in node.spec.taints or () if not tolerates(tolerations, each)}
+    return Fit(runs=not against & {"NoSchedule", "NoExecute"}, stays="NoExecute" not in against)
+
+
+def _is_selected(spec: PodSpec, node: Node) -> bool:
+    if any(node.labels.get(key) != value for key, value in (spec.node_selector or {}).items()):
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return required is None or matches_node_selector(required, node.labels, node.name)
+
+
+def _tolerations(spec: PodSpec) -> list[Toleration]:
+    """What the template tolerates, and what befalls every node at times: a daemon stays through all that."""
+    wanted = {**_TOLERATED, **({_NO_NETWORK: "NoSchedule"} if spec.host_network else {})}
+    added = [Toleration(key=key, operator="Exists", effect=effect) for key, effect in wanted.items()]
+    kept = [each for each in spec.tolerations or () if not any(_is_same(each, other) for other in added)]
+    return kept + added
+
+
+def _is_same(one: Toleration, other: Toleration) -> bool:
+    """Returns True if they are about the same taint; how long it is tolerated is another matter."""
+    return (one.key, one.operator or "Equal", one.effect, one.value or "") == (
+        other.key,
+        other.operator,
+        other.effect,
+        other.value or "",
+    )
+
+
+def new_pod(daemon_set: DaemonSet, template_hash: str, node: str) -> Pod:
+    """A pod for that node: the scheduler puts it there and nowhere else."""
+    pod = pod_of(daemon_set.spec.template, prefix=prefix_of(daemon_set))
+    generation = daemon_set.annotations.get(_GENERATION_NOTE)
+    pod.labels = {**pod.labels, HASH: template_hash, **({_GENERATION: generation} if generation else {})}
+    pod.spec.tolerations = _tolerations(pod.spec)
+    affinity = pod.spec.affinity or Affinity()
+    affinity.node_affinity = affinity.node_affinity or NodeAffinity()
+    term = NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key=_NAME, operator="In", values=[node])])
+    affinity.node_affinity.required_during_scheduling_ignored_during_execution = NodeSelector(
+        node_selector_terms=[term]
+    )
+    pod.spec.affinity = affinity
+    return pod
+
+
+def is_current(daemon_set: DaemonSet, template_hash: str, pod: Pod) -> bool:
+    """Returns True if the pod was made from the template as it is now."""
+    generation = daemon_set.annotations.get(_GENERATION_NOTE)
+    same = generation is not None and pod.labels.get(_GENERATION) == generation
+    return same or pod.labels.get(HASH) == template_hash
+
+
+def node_of(pod: Pod) -> str | None:
+    """The node that the pod is on, or is meant for."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return next(_named(required.node_selector_terms if required else ()), None)
+
+
+def _named(terms: Iterable[NodeSelectorTerm]) -> Iterator[str]:
+    for term in terms:
+        for requirement in term.match_fields or ():
+            if (requirement.key, requirement.operator, len(requirement.values or ())) == (_NAME, "In", 1):
+                yield from requirement.values or ()
 
 
 @dataclass(slots=True)
-class Plan:
-    """The nodes that get a pod, and the pods that go."""
+class DaemonPlan:
+    """The nodes that get a pod, and the pods to delete."""
 
     create: list[str] = field(default_factory=list)
     delete: list[Pod] = field(default_factory=list)
@@ -24,8 +131,8 @@ class Plan:
         return bool(self.create or self.delete)
 
 
-class Limits(NamedTuple):
-    """How many nodes may have two pods at a time, and how many none."""
+class RolloutLimits(NamedTuple):
+    """The number of nodes that may have two pods at a time (surge), and none (unavailable)."""
 
     surge: int
     unavailable: int
@@ -33,7 +140,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """The nodes with what they are fit for, the pods of each, and what is to be known of a pod."""
+    """The nodes with their eligibility and pods, and predicates on pods."""
 
     fits: Mapping[str, Fit]
     pods: Mapping[str, Sequence[Pod]]
@@ -42,7 +149,7 @@ class Sight:
 
     @property
     def wanted(self) -> int:
-        """How many nodes should have a pod."""
+        """Returns how many nodes should have a pod."""
         return sum(fit.runs for fit in self.fits.values())
 
 
@@ -56,12 +163,12 @@ def _age(pod: Pod) -> tuple[bool, float, str]:
     return not pod.spec.node_name, (created.timestamp() if created else 0.0), pod.name
 
 
-def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod], bool]) -> Plan:
+def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod], bool]) -> DaemonPlan:
     """One pod for every node that should have one, and none for the others.
 
     A pod that has ended is replaced, one that failed only if it `may_replace` it yet.
     """
-    plan = Plan()
+    plan = DaemonPlan()
     for node, fit in sight.fits.items():
         pods = sight.pods.get(node, ())
         if fit.runs and not pods:
@@ -76,7 +183,7 @@ def to_keep_up(sight: Sight, *, surging: bool, may_replace: Callable[[str, Pod],
 
 
 def _tidy(
-    node: str, fit: Fit, sight: Sight, plan: Plan, *, surging: bool, may_replace: Callable[[str, Pod], bool]
+    node: str, fit: Fit, sight: Sight, plan: DaemonPlan, *, surging: bool, may_replace: Callable[[str, Pod], bool]
 ) -> None:
     staying = [pod for pod in sight.pods.get(node, ()) if not is_deleting(pod)]
     ended = [pod for pod in staying if is_terminal(pod)]
@@ -100,12 +207,12 @@ def _superseded(running: Sequence[Pod], sight: Sight) -> list[Pod]:
     return surplus
 
 
-def to_renew(sight: Sight, limits: Limits) -> Plan:
+def to_renew(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
     """Replaces pods of former templates, a few nodes at a time; those that do not serve are no loss."""
     return _with_surge(sight, limits) if limits.surge else _in_place(sight, limits)
 
 
-def _in_place(sight: Sight, limits: Limits) -> Plan:
+def _in_place(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
     unavailable, useless, candidates = 0, [], []
     for pods in sight.pods.values():
         pair = _pair(pods, sight)
@@ -119,22 +226,22 @@ def _in_place(sight: Sight, limits: Limits) -> Plan:
             useless.append(pair.old)
             unavailable += 1
     room = max(limits.unavailable - unavailable, 0)
-    return Plan(delete=useless + candidates[:room])
+    return DaemonPlan(delete=useless + candidates[:room])
 
 
-class _Pair(NamedTuple):
+class _NodePods(NamedTuple):
     new: Pod | None
     old: Pod | None
 
 
-def _pair(pods: Iterable[Pod], sight: Sight) -> _Pair | None:
+def _pair(pods: Iterable[Pod], sight: Sight) -> _NodePods | None:
     """The new and the old pod of a node; None if there are several of one kind."""
     staying = [pod for pod in pods if not is_deleting(pod)]
     new = [pod for pod in staying if sight.is_current(pod)]
     old = [pod for pod in staying if not sight.is_current(pod)]
     if len(new) > 1 or len(old) > 1:
         return None
-    return _Pair(new[0] if new else None, old[0] if old else None)
+    return _NodePods(new[0] if new else None, old[0] if old else None)
 
 
 def _known(pod: Pod | None) -> Pod:
@@ -142,17 +249,17 @@ def _known(pod: Pod | None) -> Pod:
     return pod
 
 
-def _with_surge(sight: Sight, limits: Limits) -> Plan:
-    seen = _Seen()
+def _with_surge(sight: Sight, limits: RolloutLimits) -> DaemonPlan:
+    seen = _ObservedNodes()
     for node, pods in sight.pods.items():
         _look_at(node, pods, sight, seen)
     spare = max(seen.available - sight.wanted, 0)
     room = max(limits.surge - seen.surging, 0)
-    return Plan(create=seen.useless + seen.candidates[:room], delete=seen.superseded + seen.misplaced[:spare])
+    return DaemonPlan(create=seen.useless + seen.candidates[:room], delete=seen.superseded + seen.misplaced[:spare])
 
 
 @dataclass(slots=True)
-class _Seen:
+class _ObservedNodes:
     """What was found on the nodes so far: how many serve and how many have two pods; and those with an old pod.
 
     Of these, `useless` have one that does not serve, `candidates` one that does; `misplaced` serve where none should be,
@@ -167,7 +274,7 @@ class _Seen:
     superseded: list[Pod] = field(default_factory=list)
 
 
-def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _Seen) -> None:
+def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _ObservedNodes) -> None:
     pair = _pair(pods, sight)
     serving = (pair.old or pair.new) if pair else None
     seen.available += serving is not None and sight.is_available(serving)
@@ -179,7 +286,7 @@ def _look_at(node: str, pods: Iterable[Pod], sight: Sight, seen: _Seen) -> None:
         _place(node, pair.old, sight, seen)
 
 
-def _place(node: str, old: Pod, sight: Sight, seen: _Seen) -> None:
+def _place(node: str, old: Pod, sight: Sight, seen: _ObservedNodes) -> None:
     serves, fit = sight.is_available(old), sight.fits.get(node)
     if fit is not None and fit.runs:
         (seen.candidates if serves else seen.useless).append(node)

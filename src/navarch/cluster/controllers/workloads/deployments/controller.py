@@ -1,34 +1,33 @@
-"""The controller of Deployments: one step of a rollout at a time."""
+"""The Deployment controller: one step of a rollout per reconcile."""
 
 from __future__ import annotations
 
-from navarch.cluster.controllers.workloads.claims import claimed, selector_of
-from navarch.cluster.controllers.workloads.deployments.revisions import DESIRED, by_age, number_on
-from navarch.cluster.controllers.workloads.deployments.rollout import Rollout, size_of
-from navarch.cluster.controllers.workloads.deployments.sizes import grown, proportional, shrunk
-from navarch.cluster.controllers.workloads.deployments.status import (
+from navarch.cluster.controllers.workloads.adoption import claimed, declare_owner, selector_of
+from navarch.cluster.controllers.workloads.deployments.replica_counts import (
+    grown,
     has_deadline,
     is_complete,
     is_rolling,
     progressing,
+    proportional,
     seconds_to_deadline,
     set_condition,
+    shrunk,
     status_of,
     with_failures,
     with_progress,
 )
-from navarch.cluster.controllers.workloads.owning import declare_owner
+from navarch.cluster.controllers.workloads.deployments.revisions import DESIRED, by_age, number_on
+from navarch.cluster.controllers.workloads.deployments.rollout import Rollout, size_of
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import Context, Result
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _AT_ONCE = Result(after=0)
 
 
-def declare(operator: Operator) -> None:
+def declare_deployments(operator: Operator) -> None:
     """Adds the controller of Deployments."""
     declare_owner(operator, Deployment, ReplicaSet, _reconcile)
 
@@ -67,7 +66,7 @@ def _tell_pause(deployment: Deployment, ctx: Context) -> None:
 
 
 def _is_scaled(rollout: Rollout) -> bool:
-    """Whether the Deployment asks for another number of pods than its ReplicaSets were sized for."""
+    """Returns True if the Deployment asks for another number of pods than its ReplicaSets were sized for."""
     return any(number_on(each, DESIRED) not in {None, rollout.bounds.replicas} for each in rollout.active)
 
 
@@ -100,7 +99,7 @@ def _active_or_latest(rollout: Rollout) -> ReplicaSet | None:
 
 
 def _is_saturated(rollout: Rollout) -> bool:
-    """Whether the new ReplicaSet has all pods that are wanted."""
+    """Returns True if the new ReplicaSet has all pods that are wanted."""
     new, wanted = rollout.new, rollout.bounds.replicas
     if new is None:
         return False
@@ -147,7 +146,7 @@ async def _recreate(rollout: Rollout) -> bool:
 
 
 def _has_pods(replica_set: ReplicaSet) -> bool:
-    """Whether there are pods of it that may still run, or might be for all that is known."""
+    """Returns True if there are pods of it that may still run, or might be for all that is known."""
     status = replica_set.status
     unseen = (status.observed_generation or 0) < replica_set.metadata.generation
     return unseen or bool(status.replicas or status.terminating_replicas)

@@ -1,4 +1,4 @@
-"""Which ReplicaSet stands for which version of a Deployment's template, and what is noted on it."""
+"""Maps revisions of a Deployment's pod template to ReplicaSets, and writes their annotations."""
 
 from __future__ import annotations
 
@@ -7,23 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.api import ObjectMeta
 from navarch.api.integers import parse_int64
-from navarch.cluster.controllers.workloads.hashing import hash_of
+from navarch.cluster.controllers.workloads.revision_history import hash_of
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet, ReplicaSetSpec
 from navarch.k8s.core.v1 import PodTemplateSpec
 from navarch.k8s.meta.v1 import LabelSelector
-
-__all__ = [
-    "DESIRED",
-    "MOST",
-    "REVISION",
-    "annotations_of_new",
-    "by_age",
-    "by_revision",
-    "new_among",
-    "new_replica_set",
-    "newest_revision",
-    "number_on",
-]
 
 REVISION = "deployment.kubernetes.io/revision"
 DESIRED = "deployment.kubernetes.io/desired-replicas"

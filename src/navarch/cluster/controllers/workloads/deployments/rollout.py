@@ -1,4 +1,4 @@
-"""The ReplicaSets of one Deployment as one reconcile sees and changes them."""
+"""`Rollout`: the ReplicaSets of one Deployment, read and written within one reconcile."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from navarch.api import controller_of
+from navarch.cluster.controllers.workloads.deployments.replica_counts import (
+    ReplicaSetSize,
+    bounds_of,
+    grown,
+    has_deadline,
+    is_rolling,
+    progressing,
+    set_condition,
+)
 from navarch.cluster.controllers.workloads.deployments.revisions import (
     DESIRED,
     MOST,
@@ -18,28 +27,18 @@ from navarch.cluster.controllers.workloads.deployments.revisions import (
     newest_revision,
     number_on,
 )
-from navarch.cluster.controllers.workloads.deployments.sizes import Size, grown
-from navarch.cluster.controllers.workloads.deployments.status import (
-    bounds_of,
-    has_deadline,
-    is_rolling,
-    progressing,
-    set_condition,
-)
-from navarch.cluster.controllers.workloads.making import is_ending, reason_of
+from navarch.cluster.controllers.workloads.pod_creation import is_ending, reason_of
 from navarch.cluster.controllers.workloads.pods import is_deleting
 from navarch.controller import Context
 from navarch.errors import AlreadyExists, NavarchError
 from navarch.k8s.apps.v1 import Deployment, ReplicaSet
 
-__all__ = ["Rollout", "size_of"]
-
 _NO_LIMIT = 2**31 - 1
 
 
-def size_of(replica_set: ReplicaSet) -> Size:
+def size_of(replica_set: ReplicaSet) -> ReplicaSetSize:
     """How large it is, and what it was sized for."""
-    return Size(
+    return ReplicaSetSize(
         asked=replica_set.spec.replicas or 0,
         available=replica_set.status.available_replicas or 0,
         most=number_on(replica_set, MOST),
@@ -141,7 +140,7 @@ class Rollout:
         return {DESIRED: str(self.bounds.replicas), MOST: str(self.bounds.most)}
 
     async def scale(self, replica_set: ReplicaSet, size: int, *, note: bool = False) -> bool:
-        """Whether its size had to be changed; with `note`, what it is sized for is noted even if not."""
+        """Returns True if its size had to be changed; with `note`, what it is sized for is noted even if not."""
         before = replica_set.spec.replicas or 0
         noted = all(replica_set.annotations.get(key) == value for key, value in self._sized_for.items())
         if before == size and (noted or not note):

@@ -1,4 +1,4 @@
-"""The controller of Jobs."""
+"""The Job controller."""
 
 from __future__ import annotations
 
@@ -8,46 +8,87 @@ from functools import partial
 
 from navarch.api import Key, truncate_to_seconds
 from navarch.cache import Change, Entry
-from navarch.cluster.controllers.workloads.claims import claimed, selector_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.jobs.backoff import delay_left, delay_of_pods, finished_at
-from navarch.cluster.controllers.workloads.jobs.counting import Counting, let_go
-from navarch.cluster.controllers.workloads.jobs.indexes import index_of, pending_indexes
-from navarch.cluster.controllers.workloads.jobs.making import new_pod
+from navarch.cluster.controllers.workloads.adoption import claimed, declare_owner, selector_of
+from navarch.cluster.controllers.workloads.jobs.finalizer_tracking import Counting, let_go
+from navarch.cluster.controllers.workloads.jobs.indexes import INDEX, index_of, pending_indexes
+from navarch.cluster.controllers.workloads.jobs.pod_failures import delay_left, delay_of_pods, finished_at, judged
 from navarch.cluster.controllers.workloads.jobs.tally import (
     FINALIZER,
     Tally,
-    failures_of_index,
-    is_indexed,
-    is_tracked,
-    replaces_failed_only,
-)
-from navarch.cluster.controllers.workloads.jobs.verdict import (
     completed,
     condition_of,
     deadline_left,
+    failures_of_index,
     is_finished,
+    is_indexed,
+    is_tracked,
     new_condition,
+    replaces_failed_only,
     target_of,
 )
-from navarch.cluster.controllers.workloads.making import create_pods, delete_pods, is_ending
-from navarch.cluster.controllers.workloads.owning import declare_owner
-from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready
-from navarch.cluster.controllers.workloads.ranking import least_loss_first
+from navarch.cluster.controllers.workloads.pod_creation import (
+    create_pods,
+    delete_pods,
+    gathered,
+    is_ending,
+    pod_of,
+    prefix_of,
+)
+from navarch.cluster.controllers.workloads.pods import is_deleting, is_ready, least_loss_first
 from navarch.controller import ByMetadata, Context, Lookup, Result
 from navarch.errors import NavarchError
 from navarch.k8s.batch.v1 import Job, JobCondition
-from navarch.k8s.core.v1 import Pod
+from navarch.k8s.core.v1 import Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
+_FAILURES = "batch.kubernetes.io/job-index-failure-count"
+_IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count"
+_VARIABLE = "JOB_COMPLETION_INDEX"
+_LONGEST_PREFIX = 58
+
+
+def new_pod(job: Job, index: int | None = None, former: Pod | None = None) -> Pod:
+    """A pod of the Job, for one part of the work if it has parts; `former` failed at the same part."""
+    pod = pod_of(job.spec.template, prefix=prefix_of(job))
+    if FINALIZER not in pod.metadata.finalizers:
+        pod.metadata.finalizers.append(FINALIZER)
+    if index is not None:
+        _number(pod, job, index)
+        if job.spec.backoff_limit_per_index is not None:
+            pod.annotations.update(_failures(job, former))
+    return pod
+
+
+def _number(pod: Pod, job: Job, index: int) -> None:
+    tail = f"-{index}-"
+    pod.metadata.generate_name = f"{job.name[: _LONGEST_PREFIX - len(tail)]}{tail}"
+    pod.labels[INDEX] = pod.annotations[INDEX] = str(index)
+    pod.spec.hostname = f"{job.name}-{index}"
+    for container in (*pod.spec.containers, *(pod.spec.init_containers or ())):
+        _tell_index(container)
+
+
+def _tell_index(container: Container) -> None:
+    if any(variable.name == _VARIABLE for variable in container.env or ()):
+        return
+    source = EnvVarSource(field_ref=ObjectFieldSelector(field_path=f"metadata.labels['{INDEX}']"))
+    container.env = [*(container.env or ()), EnvVar(name=_VARIABLE, value_from=source)]
+
+
+def _failures(job: Job, former: Pod | None) -> dict[str, str]:
+    counted, ignored = failures_of_index(former)
+    if former is not None:
+        counts = judged(job.spec.pod_failure_policy, former).counts
+        counted, ignored = counted + counts, ignored + (not counts)
+    return {_FAILURES: str(counted), **({_IGNORED: str(ignored)} if ignored else {})}
+
 
 _BURST = 500
 _OURS = {None, "kubernetes.io/job-controller"}
 _UID_LABEL = "batch.kubernetes.io/controller-uid"
 
 
-def declare(operator: Operator) -> None:
+def declare_jobs(operator: Operator) -> None:
     """Adds the controller of Jobs, and one that lets go of pods whose Job is no more."""
     declare_owner(operator, Job, Pod, _reconcile)
     operator.controller(Pod, watches={Job: ByMetadata(_pods_of)}, when=_is_orphaned, until_gone=True, name="job-pods")(
@@ -64,7 +105,7 @@ def _pods_of(entry: Entry, lookup: Lookup) -> Iterable[Key]:
 
 
 def _is_orphaned(change: Change) -> bool:
-    """Whether a pod waits for its Job, and may wait in vain: it is to go, or nobody controls it."""
+    """Returns True if a pod waits for its Job, and may wait in vain: it is to go, or nobody controls it."""
     pod = change.new
     return pod is not None and FINALIZER.encode() in pod.data and (pod.deleting or pod.controller is None)
 
@@ -131,7 +172,7 @@ def _again(job: Job, wait: float | None, *, more: bool, ctx: Context) -> Result 
 
 
 def _tell_suspension(job: Job, ctx: Context) -> None:
-    """Whether it rests, once it has ever rested."""
+    """Returns True if it rests, once it has ever rested."""
     known = next((each for each in job.status.conditions or () if each.type == "Suspended"), None)
     now, status = ctx.now(), "True" if job.spec.suspend else "False"
     if is_deleting(job) or (known.status if known else "False") == status:
@@ -196,7 +237,7 @@ async def _manage(tally: Tally, ctx: Context) -> float | None:
 
 
 def _wanted(tally: Tally) -> int:
-    """How many pods should run at once."""
+    """Returns how many pods should run at once."""
     spec = tally.job.spec
     parallelism = 1 if spec.parallelism is None else spec.parallelism
     if spec.completions is None:

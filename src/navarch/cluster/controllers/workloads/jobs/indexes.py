@@ -14,8 +14,6 @@ from typing import Self
 from navarch.api.integers import parse_int64
 from navarch.k8s.core.v1 import Pod
 
-__all__ = ["INDEX", "Indexes", "format_indexes", "index_of", "parse_indexes", "pending_indexes"]
-
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -64,7 +62,7 @@ class Indexes:
         return Indexes.merged((*self.runs, *other.runs))
 
     def common(self, other: Indexes) -> int:
-        """How many indexes are in both."""
+        """Returns how many indexes are in both."""
         return len(self) + len(other) - len(self | other)
 
     def gaps(self, end: int) -> Iterator[range]:

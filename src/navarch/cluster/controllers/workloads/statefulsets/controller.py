@@ -1,4 +1,4 @@
-"""The controller of StatefulSets: one pod after the other, or all at once."""
+"""The StatefulSet controller: pods in order, or in parallel."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from datetime import datetime
 from functools import partial
 
 from navarch._base.gather import gather_all
-from navarch.cluster.controllers.workloads.claims import adopters, claimed, selector_of
-from navarch.cluster.controllers.workloads.fractions import part_of
-from navarch.cluster.controllers.workloads.gathering import gathered
-from navarch.cluster.controllers.workloads.history import History, forget_versions, history_of, template_of
-from navarch.cluster.controllers.workloads.making import is_ending, slow_start_batches
+from navarch.cluster.controllers.workloads.adoption import adopters, claimed, selector_of
+from navarch.cluster.controllers.workloads.pod_creation import gathered, is_ending, part_of, slow_start_batches
 from navarch.cluster.controllers.workloads.pods import (
     is_available,
     is_deleting,
@@ -20,28 +17,27 @@ from navarch.cluster.controllers.workloads.pods import (
     is_terminal,
     seconds_until_available,
 )
-from navarch.cluster.controllers.workloads.statefulsets.identity import (
+from navarch.cluster.controllers.workloads.revision_history import History, forget_versions, history_of, template_of
+from navarch.cluster.controllers.workloads.statefulsets.pod_members import (
+    StatefulPods,
     is_member,
     new_pod,
     ordinal_of,
     ordinals_of,
     revision_of,
 )
-from navarch.cluster.controllers.workloads.statefulsets.members import Members
 from navarch.controller import Context, Result, any_change
 from navarch.errors import NavarchError
 from navarch.k8s.apps.v1 import ControllerRevision, StatefulSet, StatefulSetStatus
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.operator import Operator
 
-__all__ = ["declare"]
-
 _HASH = "controller.kubernetes.io/hash"
 _AT_ONCE = 64
 _BURST = 500
 
 
-def declare(operator: Operator) -> None:
+def declare_stateful_sets(operator: Operator) -> None:
     """Adds the controller of StatefulSets."""
     operator.controller(
         StatefulSet,
@@ -61,10 +57,10 @@ async def _reconcile(stateful_set: StatefulSet, ctx: Context) -> Result | None:
     history = await history_of(stateful_set, selector, ctx, hash_label=_HASH)
     pods = await claimed(ctx, stateful_set, Pod, selector, fits=partial(is_member, stateful_set))
     current = history.named(stateful_set.status.current_revision) or history.newest
-    members = Members(stateful_set, ctx)
+    members = StatefulPods(stateful_set, ctx)
     try:
         if not is_deleting(stateful_set):
-            await World(stateful_set, history, current, pods, members, ctx.now()).step()
+            await ObservedSet(stateful_set, history, current, pods, members, ctx.now()).step()
     except NavarchError as error:
         if not is_ending(error):
             raise
@@ -122,7 +118,7 @@ def _serves(pod: Pod) -> bool:
 
 
 @dataclass
-class World:
+class ObservedSet:
     """A StatefulSet and its pods as one reconcile sees them: those that are there, and the missing ones that it makes.
 
     Of missing pods there may be two billion: they are made a burst at a time, where order matters one at a time.
@@ -132,7 +128,7 @@ class World:
     history: History
     current: ControllerRevision
     pods: Sequence[Pod]
-    members: Members
+    members: StatefulPods
     now: datetime
 
     def __post_init__(self) -> None:
@@ -161,7 +157,7 @@ class World:
             await self._update()
 
     async def _all(self, pods: Sequence[Pod], handle: Callable[[Pod], Awaitable[bool]]) -> bool:
-        """Whether every pod is as it should be; where order matters, none is looked at before the one before it is."""
+        """Returns True if every pod is as it should be; where order matters, none is looked at before the one before it is."""
         if self._ordered:
             for pod in pods:
                 if not await handle(pod):
@@ -174,7 +170,7 @@ class World:
         return True
 
     async def _tend(self, pod: Pod) -> bool:
-        """Whether the next pod may be looked at."""
+        """Returns True if the next pod may be looked at."""
         if not pod.metadata.uid:
             await self.members.create(pod)
             return not self._ordered
@@ -222,7 +218,7 @@ class World:
 
     @property
     def _allowed(self) -> int | None:
-        """How many pods may be missing at a time, if the set says so."""
+        """Returns how many pods may be missing at a time, if the set says so."""
         strategy = self.stateful_set.spec.update_strategy
         rolling = strategy.rolling_update if strategy else None
         if rolling is None or rolling.max_unavailable is None:

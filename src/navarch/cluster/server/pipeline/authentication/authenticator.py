@@ -72,7 +72,7 @@ _WEBSOCKET_TOKEN: Final = "base64url.bearer.authorization.k8s.io."  # noqa: S105
 _INVALID: Final = "invalid bearer token"
 
 
-class RequestAuthenticator:
+class CredentialAuthenticator:
     """Authenticates requests. `tokens` are fixed bearer tokens, of which only digests are kept.
 
     Who shows no credential is `system:anonymous`, unless `anonymous` is off; who shows a bad one is nobody.

@@ -10,7 +10,7 @@ from navarch._base.clock import Clock
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.api.selectors import Fields, Labels
 from navarch.api.times import format_time
-from navarch.cluster.server.pipeline.authentication.authenticator import RequestAuthenticator
+from navarch.cluster.server.pipeline.authentication.authenticator import CredentialAuthenticator
 from navarch.cluster.server.pipeline.authentication.signing import InvalidTokenError
 from navarch.cluster.server.pipeline.authentication.users import user_info
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
@@ -214,7 +214,7 @@ REVIEWS: Final = {
 class Reviews:
     """Fills in the status of a review, as its creation answers it."""
 
-    def __init__(self, authorizer: RbacAuthorizer, authenticator: RequestAuthenticator, clock: Clock) -> None:
+    def __init__(self, authorizer: RbacAuthorizer, authenticator: CredentialAuthenticator, clock: Clock) -> None:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._clock = clock

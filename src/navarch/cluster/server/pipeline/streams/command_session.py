@@ -13,7 +13,7 @@ from navarch._base.tasks import unless
 from navarch.cluster.server.pipeline.streams.upgrades import Channels
 from navarch.cluster.server.wire.request import Json, Socket
 from navarch.cluster.server.wire.spdy import SpdyConnection, SpdyStream
-from navarch.cluster.streams import Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, ProcessOptions
 from navarch.errors import ContainerError
 
 _ERROR: Final = 3
@@ -87,7 +87,7 @@ class _TerminalSize(msgspec.Struct):
 
 
 async def converse(
-    start: Callable[[], Awaitable[Process]], wire: CommandClient, outcome: Callable[[int], Json]
+    start: Callable[[], Awaitable[ContainerProcess]], wire: CommandClient, outcome: Callable[[int], Json]
 ) -> None:
     """Starts the process and carries everything between it and the client, until it ends or the client leaves."""
     try:
@@ -103,7 +103,7 @@ async def converse(
         await process.close()
 
 
-async def _until_over(process: Process, wire: CommandClient) -> int | None:
+async def _until_over(process: ContainerProcess, wire: CommandClient) -> int | None:
     """The exit code; None if the client leaves first."""
     async with asyncio.TaskGroup() as group:
         ending = group.create_task(_ended(process, wire))
@@ -114,7 +114,7 @@ async def _until_over(process: Process, wire: CommandClient) -> int | None:
     return None if ending.cancelled() else ending.result()
 
 
-async def _ended(process: Process, wire: CommandClient) -> int:
+async def _ended(process: ContainerProcess, wire: CommandClient) -> int:
     """All that it writes is carried before its exit code counts."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_carried(process.stdout(), "stdout", wire))
@@ -127,7 +127,7 @@ async def _carried(pieces: AsyncIterator[bytes], stream: Output, wire: CommandCl
         await wire.write(stream, piece)
 
 
-async def _fed(process: Process, wire: CommandClient) -> None:
+async def _fed(process: ContainerProcess, wire: CommandClient) -> None:
     while (given := await wire.receive()) is not None:
         if given.stream == "resize":
             await _resize(process, given.data or b"")
@@ -137,7 +137,7 @@ async def _fed(process: Process, wire: CommandClient) -> None:
             await process.write(given.data)
 
 
-async def _resize(process: Process, data: bytes) -> None:
+async def _resize(process: ContainerProcess, data: bytes) -> None:
     try:
         size = msgspec.json.decode(data, type=_TerminalSize)
     except msgspec.DecodeError:

@@ -23,7 +23,7 @@ from navarch.cluster.server.pipeline.streams.upgrades import (
     stream_protocol,
 )
 from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, Socket, Upgrade
-from navarch.cluster.streams import PodStreams, Process, ProcessOptions
+from navarch.cluster.streams import ContainerProcess, PodStreams, ProcessOptions
 from navarch.errors import ContainerError
 
 _V5: Final = "v5.channel.k8s.io"
@@ -34,7 +34,7 @@ _SPDY: Final = ("v4.channel.k8s.io", "v3.channel.k8s.io", "v2.channel.k8s.io", "
 class _Command(msgspec.Struct, frozen=True):
     """What is to be talked with, and how its end is told."""
 
-    start: Callable[[], Awaitable[Process]]
+    start: Callable[[], Awaitable[ContainerProcess]]
     outcome: Callable[[int], Json]
     options: ProcessOptions
 
@@ -71,7 +71,7 @@ async def _reached(reaching: NodeAccess, call: ResourceCall, kind: str) -> tuple
 
 async def _executed(
     node: PodStreams, uid: str, container: str, argv: tuple[str, ...], options: ProcessOptions
-) -> Process:
+) -> ContainerProcess:
     said = "error executing command in container: failed to exec in container: "
     if not argv:
         raise ContainerError(f"{said}OCI runtime exec failed: exec failed: args must not be empty: unknown")

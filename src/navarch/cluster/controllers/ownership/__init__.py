@@ -1,1 +1,0 @@
-"""Who belongs to whom: garbage collection, and the end of namespaces."""
