@@ -123,6 +123,23 @@ class FieldReset(msgspec.Struct, frozen=True):
     only: Mapping[str, Any] | None = None
 
 
+class DeletionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The deletion of a kind's objects; the defaults are the behaviour of most kinds."""
+
+    orphans_dependents: bool = False
+    """A deletion that does not say otherwise orphans the dependents."""
+    orphan_warning: str = ""
+    """The warning about such a deletion."""
+    has_dependents: bool = True
+    """The propagation policy of a deletion applies."""
+    marks_first: bool = False
+    """An object that waits for nothing is stored with its deletion mark before it is removed."""
+    has_spec_finalizers: bool = False
+    """`spec.finalizers` delay the removal, too."""
+    checks_in_storage: bool = False
+    """Preconditions are reported in the words of Kubernetes' storage."""
+
+
 class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """One resource in one version."""
 
@@ -158,6 +175,13 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """The revision since which objects are stored in the shape of today's schema."""
     mark_deleted: Callable[[Json], None] | None = None
     """Adds to an object that is marked for deletion what its kind adds: a finalizer, a condition."""
+    deletion: DeletionRules = DeletionRules()
+    has_watch_cache: bool = True
+    """Malformed resource versions are reported in the words of Kubernetes' watch cache."""
+    selects_namespace: bool = True
+    """Field selectors may name `metadata.namespace`."""
+    unknown_field_label: str = ""
+    """The message about a field selector that names `{path}`; empty for the usual one."""
     reset_fields: Mapping[str, FieldReset] = msgspec.field(default_factory=dict)
     """By subresource ("" is the object itself) of a built-in kind: the fields that the manager of a write does not own."""
     deprecation: str = ""

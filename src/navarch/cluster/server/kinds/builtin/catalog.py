@@ -142,6 +142,10 @@ def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType
         returns_deleted=rules.returns_deleted,
         convert=rules.convert,
         mark_deleted=rules.mark_deleted,
+        deletion=rules.deletion,
+        has_watch_cache=rules.has_watch_cache,
+        selects_namespace=rules.selects_namespace,
+        unknown_field_label=rules.unknown_field_label,
         reset_fields=field_resets(group, kind),
     )
 

@@ -265,6 +265,7 @@ node_fields: Final = selectable("spec.unschedulable", default="false")
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "nodes"): Rules(
+        selects_namespace=False,
         default=default_node,
         check=check_node,
         check_update=check_node_update,

@@ -31,12 +31,12 @@ async def get(call: Call) -> Reply:
 async def check_read_version(call: Call) -> None:
     """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504.
 
-    Of events it keeps no cache, and tells it as for lists.
+    Kinds without a watch cache are answered as for lists.
     """
     try:
         wanted = parsed_version(call.request.parameter("resourceVersion"))
     except StatusError as refusal:
-        if call.resource.plural == "events":
+        if not call.resource.has_watch_cache:
             raise
         raise StatusError(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
     if wanted:

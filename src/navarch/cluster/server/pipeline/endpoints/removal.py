@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -22,6 +21,7 @@ from navarch.cluster.server.objects.registry import (
 )
 from navarch.cluster.server.objects.response_bodies import list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
+from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Call
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
 from navarch.cluster.server.wire.bodies import decode_options
@@ -36,13 +36,6 @@ _LONGEST_GRACE = 1000 * 365 * 86_400
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
 _DELETE_OPTIONS = f"{META}.DeleteOptions"
-_PRESERVED = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
-    "propagationPolicy=Orphan to suppress this warning"
-)
-_LEAVE_PODS = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
-_WITHOUT_DEPENDENTS = "events"
-"""Nothing waits for what they own."""
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -80,16 +73,12 @@ class _DeletionRequest(msgspec.Struct, frozen=True):
         return None
 
 
-def is_ripe(value: Json) -> bool:
-    """Whether an object that was to be deleted waits for nothing any more."""
+def is_ripe(resource: ResourceType, value: Json) -> bool:
+    """Returns True for an object that is marked for deletion and waits for nothing."""
     metadata = value["metadata"]
-    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or _namespace_finalizers(value)
-    return "deletionTimestamp" in metadata and not waits
-
-
-def _namespace_finalizers(value: Json) -> Any:
-    """A namespace waits in its spec, too, for whoever empties it."""
-    return value["kind"] == "Namespace" and value["apiVersion"] == "v1" and value.get("spec", {}).get("finalizers")
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+        return False
+    return not (resource.deletion.has_spec_finalizers and value.get("spec", {}).get("finalizers"))
 
 
 async def delete(call: Call) -> Reply:
@@ -133,7 +122,7 @@ async def _delete_one(call: Call, stored: Stored, deletion: _DeletionRequest) ->
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
-    if is_ripe(marked):
+    if is_ripe(call.resource, marked):
         if call.dry_run and _finalizers(marked) != _finalizers(found.value):
             return call.answer_value(marked)  # what a real deletion would have written before the object went
         return await _gone(call, await _ended(call, found, marked))
@@ -152,7 +141,7 @@ def _finalizers(value: Json) -> list[str]:
 def _marked(call: Call, value: Json, deletion: _DeletionRequest) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
-    _set_propagation(metadata, "" if call.resource.plural == _WITHOUT_DEPENDENTS else deletion.finalizer)
+    _set_propagation(metadata, deletion.finalizer if call.resource.deletion.has_dependents else "")
     if _orphans_by_default(call, deletion) and _FOREGROUND not in metadata.get("finalizers", ()):
         _set_propagation(metadata, _ORPHAN)
     grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
@@ -182,9 +171,9 @@ def _set_propagation(metadata: Json, finalizer: str | None) -> None:
 
 
 async def _ended(call: Call, found: Found, marked: Json) -> Found:
-    """A pod that need not wait is marked nevertheless before it goes, or that it need not: whoever watches sees both."""
+    """Stores the deletion mark of an object before its removal, where its kind does: watchers see both."""
     grace = "deletionGracePeriodSeconds"
-    if call.resource.plural != "pods" or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
+    if not call.resource.deletion.marks_first or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
         return found
     if call.dry_run:
         return Found(marked, Stored(found.stored.key, encoded(marked), found.stored.revision))
@@ -219,19 +208,14 @@ def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions 
         if asked is not None and asked != metadata[field]:
             record = f"the {what} in record ({metadata[field]}). The object might have been {since}"
             why = f"the {what} in the precondition ({asked}) does not match {record}"
-            if _is_namespace(call):
+            if call.resource.deletion.checks_in_storage:
                 why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
                 raise conflict("", call.resource.plural, metadata["name"], why)
             raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
 
 
 def _orphans_by_default(call: Call, deletion: _DeletionRequest) -> bool:
-    """Jobs and ReplicationControllers leave their pods behind unless something else is asked for."""
-    return (call.resource.group, call.resource.plural) in _LEAVE_PODS and not deletion.says_propagation
-
-
-def _is_namespace(call: Call) -> bool:
-    return call.resource.plural == "namespaces" and not call.resource.group
+    return call.resource.deletion.orphans_dependents and not deletion.says_propagation
 
 
 def _deletion(call: Call) -> _DeletionRequest:
@@ -248,8 +232,8 @@ def _deletion(call: Call) -> _DeletionRequest:
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
     deletion = _DeletionRequest(options, document)
-    if _orphans_by_default(call, deletion) and call.resource.plural == "jobs":
-        call.warnings.append(_PRESERVED)
+    if _orphans_by_default(call, deletion) and call.resource.deletion.orphan_warning:
+        call.warnings.append(call.resource.deletion.orphan_warning)
     return deletion
 
 

@@ -280,7 +280,7 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
 async def _stored(call: Call, found: Found, value: Json) -> Reply:
     if call.dry_run:
         return call.answer_value(value)
-    if is_ripe(value):
+    if is_ripe(call.resource, value):
         await removed(call, found)
         return call.answer_value(value)
     value["metadata"].pop("selfLink", None)  # it is never stored; who stores nothing shows it

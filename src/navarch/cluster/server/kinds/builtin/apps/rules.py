@@ -32,7 +32,7 @@ from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
 from navarch.cluster.server.kinds.builtin.pods.checks import template_warnings, workload_warnings
 from navarch.cluster.server.kinds.builtin.pods.columns import template_of
 from navarch.cluster.server.kinds.builtin.pods.defaults import default_claim_spec, default_pod_spec
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, Operation
 from navarch.cluster.server.wire.request import Json
 
 _NOTE: Final = "deprecated.daemonset.template.generation"
@@ -219,6 +219,7 @@ _LABELS: Final = ("spec", "template", "metadata", "labels")
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "replicationcontrollers"): Rules(
+        deletion=DeletionRules(orphans_dependents=True),
         default=default_replication_controller,
         check=check_replication_controller,
         warnings=workload_warnings,

@@ -14,7 +14,7 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Cells, Rows
 from navarch.cluster.server.kinds.builtin.generic.schema import BuiltinSchema
 from navarch.cluster.server.kinds.builtin.reset_fields import ResetFields
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, Operation
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause
@@ -100,6 +100,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Converts objects to another apiVersion; None for kinds with one shape."""
     storage_version: str = ""
     """The version that is stored; "" is the version that is served."""
+    deletion: DeletionRules = DeletionRules()
+    has_watch_cache: bool = True
+    """Malformed resource versions are reported in the words of Kubernetes' watch cache."""
+    selects_namespace: bool = True
+    """Field selectors may name `metadata.namespace`."""
+    unknown_field_label: str = ""
+    """The message about a field selector that names `{path}`; empty for the usual one."""
     storage_prefix: str = ""
     """The prefix of the keys in etcd, below `/registry/`; "" is the name of the resource."""
 

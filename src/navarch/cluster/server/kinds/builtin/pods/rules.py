@@ -24,7 +24,7 @@ from navarch.cluster.server.kinds.builtin.pods.containers import check_ephemeral
 from navarch.cluster.server.kinds.builtin.pods.defaults import containers_of, default_pod, default_pod_template
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, Operation
 from navarch.cluster.server.wire.causes import forbidden, invalid
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -178,6 +178,7 @@ def check_pod_template(value: Json) -> Iterator[Cause]:
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "pods"): Rules(
+        deletion=DeletionRules(marks_first=True),
         default=default_pod,
         create=create_pod,
         check=check_pod,
