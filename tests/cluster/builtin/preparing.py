@@ -14,13 +14,13 @@ from navarch.api.times import parse_time
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAllocator
 from navarch.cluster.server.objects.metadata import version_faults
-from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.objects.types import Catalog, ResourceType, WriteContext
 from navarch.cluster.server.wire.request import User
 from navarch.errors import Cause
 
 Json = dict[str, Any]
 USER = User("rig-admin", "rig-admin", ("system:masters", "system:authenticated"))
-OPERATION = Operation(user=USER, namespace=NAMESPACE)
+OPERATION = WriteContext(user=USER, namespace=NAMESPACE)
 LONG_AGO = "2026-01-02T03:04:05Z"
 KUBERNETES: Json = {
     "metadata": {"namespace": "default", "name": "kubernetes"},

@@ -34,10 +34,12 @@ class Step:
 
 
 async def held(ask: Ask, steps: list[Step]) -> dict[str, Any]:
-    """The normalised answer to each step."""
+    """Returns the normalised answer to each step; a step without a name only waits, and is not recorded."""
     answers: dict[str, Any] = {}
     for step in steps:
-        answers[step.name] = normal(*await _asked(ask, step))
+        answer = await _asked(ask, step)
+        if step.name:
+            answers[step.name] = normal(*answer)
     return answers
 
 

@@ -41,7 +41,9 @@ LIFE: list[Step] = [
     Step("the finalizer goes", "PATCH", f"{_G}/a", {"metadata": {"finalizers": None}}, MERGE),
     Step("the CRD is gone", "GET", f"{CRDS}/gadgets.ex.dev", until=lambda code, _: code == 404),
     Step("the other has its names", "GET", f"{CRDS}/gizmos.ex.dev", until=has_condition("Established", "True")),
-    *gone("gizmos.ex.dev", "gazmos.ex.dev"),
+    *gone("gizmos.ex.dev"),
+    Step("", "GET", f"{CRDS}/gazmos.ex.dev", until=has_condition("Established", "True")),
+    *gone("gazmos.ex.dev"),
 ]
 
 _PLAINS = definition("plains", {"type": "object", "properties": {"n": INTEGER}}, scope="Cluster")

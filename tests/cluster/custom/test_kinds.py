@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from cluster.custom.asking import Step, held
-from cluster.custom.defining import definition
+from cluster.custom.defining import definition, installed
 from cluster.custom.serving import CRDS, Asking, serving
 from navarch.cluster.storage.memory import MemoryStorage
 
@@ -14,13 +14,7 @@ GADGETS = definition("gadgets", {"type": "object", "properties": {"size": {"type
 
 
 async def _installed(ask: Asking) -> None:
-    await held(
-        ask,
-        [
-            Step("create", "POST", CRDS, GADGETS),
-            Step("serve", "GET", PATH, until=lambda code, _: code == 200),
-        ],
-    )
+    await held(ask, installed(GADGETS))
 
 
 async def test_established_kinds_are_served_after_a_restart() -> None:

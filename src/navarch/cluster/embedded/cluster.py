@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 
 class RunningKubelets:
-    """Finds the nodes of a cluster that answer now; see `ReachableNodes`."""
+    """Finds the nodes of a cluster that answer now; see `NodeDirectory`."""
 
     def __init__(self, nodes: Callable[[], Mapping[str, Kubelet]]) -> None:
         self._nodes = nodes
 
     def find(self, name: str) -> ClusterNode | None:
-        """See `ReachableNodes`."""
+        """See `NodeDirectory`."""
         node = self._nodes().get(name)
         return node if node is not None and node.is_reachable else None
 

@@ -43,7 +43,7 @@ from navarch.cluster.server.pipeline.nonresource.pages import (
     NonResourcePages,
     OpenId,
 )
-from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, ReachableNodes
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, NodeDirectory
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.pipeline.subresources.scale import scale_custom
@@ -91,7 +91,7 @@ class ServerDeps(msgspec.Struct, frozen=True, kw_only=True):
     tokens: dict[str, User]
     supervisor: Supervisor
     """Runs the background tasks of the server, and reports the health of the cluster."""
-    nodes: ReachableNodes = NO_NODES
+    nodes: NodeDirectory = NO_NODES
 
 
 class AssembledServer:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
 from navarch.cluster.server.pipeline.endpoints import read, removal, write
-from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel, random_uuid
+from navarch.cluster.server.pipeline.endpoints.call import Kernel, ResourceCall, random_uuid
 from navarch.cluster.server.pipeline.endpoints.options import refuse_malformed_timeout
 from navarch.cluster.server.pipeline.endpoints.patch import patch
 from navarch.cluster.server.pipeline.nonresource.pages import laid_out
@@ -39,7 +39,7 @@ _LARGE_BODY = 128 * 1024
 _PAUSE = 0.01
 """Seconds between the decoding of a large body and a step of another request that is large."""
 
-Endpoint = Callable[[Call], Awaitable[Reply]]
+Endpoint = Callable[[ResourceCall], Awaitable[Reply]]
 """Serves a subresource that is more than a part of its object: scale, eviction, token."""
 
 Page = Callable[[ApiRequest], Awaitable[Reply]]
@@ -188,11 +188,11 @@ class ApiServer:
             return await self._parts.pages(request)
         check_route(request, info, resource)
         placed = _placed(info, resource.namespaced)
-        call = Call(self._parts.kernel, request, placed, resource, user, exchange.warnings)
+        call = ResourceCall(self._parts.kernel, request, placed, resource, user, exchange.warnings)
         call.annotations = exchange.annotations
         return await self._endpoint(call)(call)
 
-    def _endpoint(self, call: Call) -> Endpoint:
+    def _endpoint(self, call: ResourceCall) -> Endpoint:
         """By verb; what is not stored as it is written has an endpoint of its own."""
         group, plural, subresource = call.resource.group, call.resource.plural, call.info.subresource
         own = self._parts.endpoints.get((group, plural, subresource))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from navarch.api.json_patch import copy_json
-from navarch.cluster.server.objects.types import ResourceType, Schema
+from navarch.cluster.server.objects.types import KindSchema, ResourceType
 from navarch.cluster.server.wire import causes
 from navarch.cluster.server.wire.bodies import (
     JSON,
@@ -145,7 +145,7 @@ def refuse_unfit(resource: ResourceType, value: Json) -> None:
 def strict_faults(
     request: ApiRequest,
     value: Json,
-    schema: Schema | None,
+    schema: KindSchema | None,
     refused: Callable[[str], StatusError],
     *,
     found: Iterable[str] = (),

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from navarch.cluster.server.objects.types import Column, ResourceType
+from navarch.cluster.server.objects.types import ResourceType, TableColumn
 from navarch.cluster.server.wire.request import ApiRequest, Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
@@ -79,7 +79,7 @@ def _form(clause: str, media_types: tuple[str, ...]) -> ResponseForm | None:
     return ResponseForm(media_type, kind, given["v"])
 
 
-Rows = tuple[Sequence[Column], Callable[[Json], list[Any]]]
+Rows = tuple[Sequence[TableColumn], Callable[[Json], list[Any]]]
 """The columns of a table, and what gives the cells of an object."""
 
 _log = logging.getLogger("navarch.cluster.server")
@@ -222,7 +222,7 @@ def _table(rows: Rows, values: Iterable[Json], metadata: Json, request: ApiReque
     }
 
 
-def _cells(columns: Sequence[Column], cells: Callable[[Json], list[Any]], value: Json) -> list[Any]:
+def _cells(columns: Sequence[TableColumn], cells: Callable[[Json], list[Any]], value: Json) -> list[Any]:
     """The cells of an object; what cannot be shown is unknown, so that no object makes a table unreadable for others."""
     try:
         found = cells(value)

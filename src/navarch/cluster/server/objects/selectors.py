@@ -25,8 +25,6 @@ _OPERATORS: Final = frozenset({"in", "notin", "=", "==", "!=", ">", "<"})
 _LISTED: Final = "in, notin, =, ==, !=, gt, lt"
 _WHOLE: Final = re.compile(r"[+-]?\d+$")
 _ALWAYS = frozenset({"metadata.name", "metadata.namespace"})
-_WITHOUT_NAMESPACE: Final = frozenset({("", "nodes"), ("", "namespaces")})
-"""Cluster-wide kinds whose selectors know that."""
 _VERSIONS_KEPT: Final = 256
 _EMPTY: Json = {"metadata": {}}
 
@@ -227,14 +225,12 @@ def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
 
 def _selectable(resource: ResourceType) -> frozenset[str]:
     own = frozenset(resource.strategy.selectable_fields(_EMPTY))
-    is_plain = not resource.is_custom and (resource.group, resource.plural) not in _WITHOUT_NAMESPACE
-    has_namespace = resource.namespaced or is_plain
-    return own | (_ALWAYS if has_namespace else frozenset({"metadata.name"}))
+    return own | (_ALWAYS if resource.selects_namespace else frozenset({"metadata.name"}))
 
 
 def _unselectable(path: str, resource: ResourceType) -> str:
-    if (resource.group, resource.plural) == ("batch", "jobs"):
-        return f'field label "{path}" not supported for Job'
+    if resource.unknown_field_label:
+        return resource.unknown_field_label.replace("{path}", path)
     if not resource.is_custom and _selectable(resource) == _ALWAYS:
         return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
     return f"field label not supported: {path}"

@@ -11,7 +11,7 @@ from navarch.cluster.server.wire.request import Json, User
 from navarch.errors import Cause
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
+class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """What a strategy may want to know about the request it is called for."""
 
     user: User
@@ -22,7 +22,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """When it came, as objects have it."""
 
 
-class Schema(Protocol):
+class KindSchema(Protocol):
     """The shape of objects of one kind and version."""
 
     @property
@@ -52,11 +52,11 @@ class Strategy(Protocol):
         """Fills in defaults."""
         ...
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:
         """Drops what a client may not set (a status, where that is a subresource) and sets what the server does."""
         ...
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """The same for an update; counts the generation up where the spec differs."""
         ...
 
@@ -85,7 +85,7 @@ class Strategy(Protocol):
         ...
 
 
-class Column(msgspec.Struct, frozen=True):
+class TableColumn(msgspec.Struct, frozen=True):
     """A column of a table."""
 
     name: str
@@ -123,6 +123,23 @@ class FieldReset(msgspec.Struct, frozen=True):
     only: Mapping[str, Any] | None = None
 
 
+class DeletionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The deletion of a kind's objects; the defaults are the behaviour of most kinds."""
+
+    orphans_dependents: bool = False
+    """A deletion that does not say otherwise orphans the dependents."""
+    orphan_warning: str = ""
+    """The warning about such a deletion."""
+    has_dependents: bool = True
+    """The propagation policy of a deletion applies."""
+    marks_first: bool = False
+    """An object that waits for nothing is stored with its deletion mark before it is removed."""
+    has_spec_finalizers: bool = False
+    """`spec.finalizers` delay the removal, too."""
+    checks_in_storage: bool = False
+    """Preconditions are reported in the words of Kubernetes' storage."""
+
+
 class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """One resource in one version."""
 
@@ -133,12 +150,12 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     singular: str
     namespaced: bool
     verbs: tuple[str, ...]
-    schema: Schema
+    schema: KindSchema
     strategy: Strategy
     list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     subresources: Mapping[str, Subresource] = msgspec.field(default_factory=dict)
     storage_version: str = ""
     storage_prefix: str = ""
@@ -158,6 +175,13 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """The revision since which objects are stored in the shape of today's schema."""
     mark_deleted: Callable[[Json], None] | None = None
     """Adds to an object that is marked for deletion what its kind adds: a finalizer, a condition."""
+    deletion: DeletionRules = DeletionRules()
+    has_watch_cache: bool = True
+    """Malformed resource versions are reported in the words of Kubernetes' watch cache."""
+    selects_namespace: bool = True
+    """Field selectors may name `metadata.namespace`."""
+    unknown_field_label: str = ""
+    """The message about a field selector that names `{path}`; empty for the usual one."""
     reset_fields: Mapping[str, FieldReset] = msgspec.field(default_factory=dict)
     """By subresource ("" is the object itself) of a built-in kind: the fields that the manager of a write does not own."""
     deprecation: str = ""

@@ -12,7 +12,7 @@ from navarch.cluster.server.kinds.custom.definitions import FINALIZER
 from navarch.cluster.server.kinds.custom.status import TERMINATING, condition, with_condition
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Call, Kernel
+from navarch.cluster.server.pipeline.endpoints.call import Kernel, ResourceCall
 from navarch.cluster.server.pipeline.endpoints.removal import delete_all
 from navarch.cluster.server.pipeline.endpoints.write import update
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
@@ -46,12 +46,12 @@ class Statuses:
         """Deletes all objects of a resource; some may wait for their finalizers."""
         await delete_all(self._call("DELETE", resource, "", "", b""))
 
-    def _call(self, method: str, resource: ResourceType, name: str, subresource: str, body: bytes) -> Call:
+    def _call(self, method: str, resource: ResourceType, name: str, subresource: str, body: bytes) -> ResourceCall:
         verb = "update" if method == "PUT" else "deletecollection"
         path = f"/apis/{resource.api_version}/{resource.plural}"
         request = ApiRequest(method=method, path=path, headers=_HEADERS, body=body)
         info = RequestInfo(verb, path, resource.group, resource.version, "", resource.plural, subresource, name)
-        return Call(self._kernel, request, info, resource, _SERVER)
+        return ResourceCall(self._kernel, request, info, resource, _SERVER)
 
 
 _log = logging.getLogger("navarch.cluster.server")

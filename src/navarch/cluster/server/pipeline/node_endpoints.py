@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
-from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, ReachableNodes
+from navarch.cluster.server.pipeline.endpoints.call import RequestAuthorizer, ResourceCall
+from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, NodeDirectory
 from navarch.cluster.server.wire.request import Reply
 
-Endpoint = Callable[[Call], Awaitable[Reply]]
+Endpoint = Callable[[ResourceCall], Awaitable[Reply]]
 
 
-def stream_endpoints(nodes: ReachableNodes, authorizer: RequestAuthorizer) -> dict[tuple[str, str, str], Endpoint]:
+def stream_endpoints(nodes: NodeDirectory, authorizer: RequestAuthorizer) -> dict[tuple[str, str, str], Endpoint]:
     """What serves them, by group, resource and subresource."""
     reaching = NodeAccess(nodes, authorizer)
     return {
@@ -24,31 +24,31 @@ def stream_endpoints(nodes: ReachableNodes, authorizer: RequestAuthorizer) -> di
     }
 
 
-async def _log(nodes: ReachableNodes, call: Call) -> Reply:
+async def _log(nodes: NodeDirectory, call: ResourceCall) -> Reply:
     from navarch.cluster.server.pipeline.streams.logs import log  # noqa: PLC0415 - see above
 
     return await log(nodes, call)
 
 
-async def _execute(reaching: NodeAccess, call: Call) -> Reply:
+async def _execute(reaching: NodeAccess, call: ResourceCall) -> Reply:
     from navarch.cluster.server.pipeline.streams.remote_command import execute  # noqa: PLC0415 - see above
 
     return await execute(reaching, call)
 
 
-async def _attach(reaching: NodeAccess, call: Call) -> Reply:
+async def _attach(reaching: NodeAccess, call: ResourceCall) -> Reply:
     from navarch.cluster.server.pipeline.streams.remote_command import attach  # noqa: PLC0415 - see above
 
     return await attach(reaching, call)
 
 
-async def _forward(reaching: NodeAccess, call: Call) -> Reply:
+async def _forward(reaching: NodeAccess, call: ResourceCall) -> Reply:
     from navarch.cluster.server.pipeline.streams.port_forward import forward  # noqa: PLC0415 - see above
 
     return await forward(reaching, call)
 
 
-async def _proxy(nodes: ReachableNodes, call: Call) -> Reply:
+async def _proxy(nodes: NodeDirectory, call: ResourceCall) -> Reply:
     from navarch.cluster.server.pipeline.proxy.proxy import proxy  # noqa: PLC0415 - see above
 
     return await proxy(nodes, call)

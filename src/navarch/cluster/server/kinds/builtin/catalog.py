@@ -21,7 +21,7 @@ from navarch.cluster.server.kinds.builtin.networking.allocator import ServiceAll
 from navarch.cluster.server.kinds.builtin.pods import rules as pods
 from navarch.cluster.server.kinds.builtin.reset_fields import RESET_FIELDS, ResetFields, field_resets
 from navarch.cluster.server.kinds.builtin.storage import rules as storage
-from navarch.cluster.server.objects.types import Column, ResourceType, Subresource
+from navarch.cluster.server.objects.types import ResourceType, Subresource, TableColumn
 from navarch.cluster.server.wire.request import Json
 from navarch.k8s.published import published
 
@@ -63,7 +63,7 @@ class _Discovered(NamedTuple):
     version: str
     resource: Json
     schema_name: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
     @property
     def api_version(self) -> str:
@@ -104,8 +104,8 @@ def _schema_names() -> dict[tuple[str, str, str], str]:
     }
 
 
-def _columns(listed: list[Json]) -> tuple[Column, ...]:
-    return tuple(Column(each["name"], each["type"], each["format"], priority=each["priority"]) for each in listed)
+def _columns(listed: list[Json]) -> tuple[TableColumn, ...]:
+    return tuple(TableColumn(each["name"], each["type"], each["format"], priority=each["priority"]) for each in listed)
 
 
 def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType:
@@ -142,6 +142,10 @@ def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType
         returns_deleted=rules.returns_deleted,
         convert=rules.convert,
         mark_deleted=rules.mark_deleted,
+        deletion=rules.deletion,
+        has_watch_cache=rules.has_watch_cache,
+        selects_namespace=rules.selects_namespace,
+        unknown_field_label=rules.unknown_field_label,
         reset_fields=field_resets(group, kind),
     )
 

@@ -15,7 +15,7 @@ from navarch.api.strconv import go_quoted
 from navarch.cluster.server.kinds.builtin.generic.columns import NONE, Ages, human_duration, joined, name_of, selectable
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import WriteContext
 from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -116,7 +116,7 @@ def _signer_faults(name: str) -> Iterator[Cause]:
 class ApprovalStrategy(BuiltinStatusStrategy):
     """`certificatesigningrequests/approval`: whether a certificate is issued. The certificate itself is kept."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """Says when conditions came, where the client does not."""
         super().prepare_update(value, old, operation)
         before = _conditions(old)
@@ -132,7 +132,7 @@ class ApprovalStrategy(BuiltinStatusStrategy):
 class SigningStrategy(ApprovalStrategy):
     """`certificatesigningrequests/status`: the certificate, or why there is none."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """Decisions that are there stay as they are; those that were added or removed are left to be refused."""
         super().prepare_update(value, old, operation)
         now, before = _conditions(value), _conditions(old)
@@ -213,7 +213,7 @@ def _certificate_fault(certificate: str) -> str:
     return ""
 
 
-def create_signing_request(value: Json, operation: Operation) -> None:
+def create_signing_request(value: Json, operation: WriteContext) -> None:
     """A signing request says who asks; nobody can ask for somebody else."""
     user, spec = operation.user, value["spec"]
     spec["username"] = user.name

@@ -29,7 +29,7 @@ from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
 from navarch.cluster.server.kinds.builtin.pods.containers import check_resources
 from navarch.cluster.server.kinds.builtin.pods.spec import EFFECTS, check_tolerations
 from navarch.cluster.server.objects.metadata import immutable_faults, label_faults, value_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import WriteContext
 from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -194,18 +194,18 @@ def _default_device_requests(spec: Json) -> None:
 _COORDINATED: Final = ("strategy", "preferredHolder")
 
 
-def begin_generation(value: Json, _: Operation) -> None:
+def begin_generation(value: Json, _: WriteContext) -> None:
     """The first generation, which is the last one of kinds that do not count."""
     value["metadata"]["generation"] = 1
 
 
-def create_lease(value: Json, _: Operation) -> None:
+def create_lease(value: Json, _: WriteContext) -> None:
     """Drops the fields of coordinated leader election, whose feature gate is off."""
     for name in _COORDINATED:
         value["spec"].pop(name, None)
 
 
-def update_lease(value: Json, _old: Json, operation: Operation) -> None:
+def update_lease(value: Json, _old: Json, operation: WriteContext) -> None:
     """Drops the fields of coordinated leader election, whose feature gate is off."""
     create_lease(value, operation)
 
@@ -265,6 +265,7 @@ node_fields: Final = selectable("spec.unschedulable", default="false")
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "nodes"): Rules(
+        selects_namespace=False,
         default=default_node,
         check=check_node,
         check_update=check_node_update,

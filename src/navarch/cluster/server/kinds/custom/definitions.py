@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from navarch.cluster.server.kinds.custom.status import ESTABLISHED, TERMINATING, condition, is_true, with_condition
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
-from navarch.cluster.server.objects.types import Operation, ResourceType, Strategy
+from navarch.cluster.server.objects.types import ResourceType, Strategy, WriteContext
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.causes import forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
@@ -68,7 +68,7 @@ class DefinitionStrategy:
         if isinstance(spec, dict):
             _default_spec(spec)
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:
         """A new CRD has a status in which nothing has been decided yet."""
         self._builtin.prepare_create(value, operation)
         value["metadata"]["generation"] = 1
@@ -78,7 +78,7 @@ class DefinitionStrategy:
             "storedVersions": _stored_versions(value, []),
         }
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """Keeps the status, counts the generation, and remembers each version in which objects were stored."""
         self._builtin.prepare_update(value, old, operation)
         status = old.get("status", {})
@@ -123,7 +123,7 @@ class DefinitionStrategy:
 class DefinitionStatus(DefinitionStrategy):
     """The status of a CRD, which the server itself writes."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """The spec stays as it was."""
         value["spec"] = old["spec"]
         value["metadata"]["generation"] = old["metadata"].get("generation", 0)

@@ -11,7 +11,7 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Ages
 from navarch.cluster.server.kinds.custom.paths import ScalePaths, Visits, compile_path
 from navarch.cluster.server.kinds.custom.schema import CustomSchema
 from navarch.cluster.server.objects.metadata import metadata_faults, metadata_update_faults
-from navarch.cluster.server.objects.types import Column, Operation
+from navarch.cluster.server.objects.types import TableColumn, WriteContext
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import forbidden
 from navarch.errors import Cause, InvalidValueError
@@ -19,21 +19,21 @@ from navarch.schema.values.violations import go_number
 
 Cells = Callable[[Json], list[Any]]
 _LEAST, _MOST = -(2**63), 2**63 - 1
-_NAME: Final = Column("Name", "string", "name")
+_NAME: Final = TableColumn("Name", "string", "name")
 _AGE: Final[Json] = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
-def columns_of(version: Json) -> tuple[Column, ...]:
+def columns_of(version: Json) -> tuple[TableColumn, ...]:
     """The columns of a version: always the name, then what it declares, or the age."""
     declared = version.get("additionalPrinterColumns")
     if not declared:
-        return (_NAME, Column("Age", "date"))
+        return (_NAME, TableColumn("Age", "date"))
     return (_NAME, *map(_column, declared))
 
 
-def _column(declared: Json) -> Column:
+def _column(declared: Json) -> TableColumn:
     described = f"Custom resource definition column (in JSONPath format): {declared.get('jsonPath', '')}"
-    return Column(
+    return TableColumn(
         declared["name"],
         declared["type"],
         declared.get("format", ""),
@@ -141,7 +141,7 @@ class CustomStrategy:
         """Fills in the defaults of the schema."""
         self._schema.default(value)
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """Drops the status where it is a subresource; refuses new objects of a kind that is about to go."""
         if self.form.is_terminating:
             raise forbidden(self.form.group, self.form.plural, value["metadata"].get("name", ""), _TERMINATING)
@@ -149,7 +149,7 @@ class CustomStrategy:
             value.pop("status", None)
         value["metadata"]["generation"] = 1
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """Keeps the status where it is a subresource, and counts the generation."""
         if self.form.has_status:
             _take(value, "status", old)
@@ -204,7 +204,7 @@ class CustomStrategy:
 class CustomStatusStrategy(CustomStrategy):
     """The strategy of `status` of a custom kind: takes the status and nothing else."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """Everything but the status stays as it was; managed fields are those of this write."""
         status, managed = value.get("status"), value["metadata"].get("managedFields")
         value.clear()

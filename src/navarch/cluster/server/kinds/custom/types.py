@@ -118,6 +118,7 @@ def _resource_type(definition: Json, version: Json, schema: CustomSchema, ages: 
         storage_version=next(each["name"] for each in spec["versions"] if each.get("storage")),
         storage_prefix=f"/registry/{spec['group']}/{names['plural']}/",
         is_custom=True,
+        selects_namespace=form.namespaced,
         unconditional_update=False,
         deprecation=_deprecation(spec, version),
     )

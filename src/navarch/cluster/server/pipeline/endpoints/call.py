@@ -1,4 +1,4 @@
-"""`Call`: one request on a resource, with everything that its endpoint needs."""
+"""`ResourceCall`: one request on a resource, with everything that its endpoint needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.objects.registry import Registry, seen
 from navarch.cluster.server.objects.response_bodies import ResponseForm, asked_form, shaped
-from navarch.cluster.server.objects.types import Catalog, Operation, ResourceType
+from navarch.cluster.server.objects.types import Catalog, ResourceType, WriteContext
 from navarch.cluster.server.objects.watches import Watches
 from navarch.cluster.server.pipeline.admission.attributes import Admission, Attributes
 from navarch.cluster.server.wire.budget import current_budget
@@ -47,7 +47,7 @@ class Kernel(msgspec.Struct, frozen=True):
     rng: random.Random
 
 
-class Call(msgspec.Struct):
+class ResourceCall(msgspec.Struct):
     """A request on `resource` by `user`."""
 
     kernel: Kernel
@@ -72,9 +72,9 @@ class Call(msgspec.Struct):
         return given or self.request.headers.get("user-agent", "").split("/")[0] or "unknown"
 
     @property
-    def operation(self) -> Operation:
+    def operation(self) -> WriteContext:
         """For strategies."""
-        return Operation(
+        return WriteContext(
             user=self.user,
             namespace=self.info.namespace,
             dry_run=self.dry_run,

@@ -17,8 +17,8 @@ from navarch.cluster.server.objects.fields import (
 )
 from navarch.cluster.server.objects.registry import CHANGED, Found, WriteConflictError, value_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
-from navarch.cluster.server.objects.types import ResourceType, Schema
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.objects.types import KindSchema, ResourceType
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import create_options, patch_options
 from navarch.cluster.server.pipeline.endpoints.write import (
     check_identity,
@@ -38,7 +38,7 @@ _STRATEGIC = "application/strategic-merge-patch+json"
 _TRIES = 5
 
 
-async def patch(call: Call) -> Reply:
+async def patch(call: ResourceCall) -> Reply:
     """Changes an object; retries after a write conflict, as Kubernetes does."""
     refuse_too_large(call.request.body)
     media_type = call.request.headers.get("content-type", "").split(";")[0].strip()
@@ -56,12 +56,12 @@ async def patch(call: Call) -> Reply:
     raise AssertionError("unreachable: the last try returns or raises")
 
 
-def _is_tied(call: Call) -> bool:
+def _is_tied(call: ResourceCall) -> bool:
     """Whether the patch names the version it is meant for."""
     return b'"resourceVersion"' in call.request.body
 
 
-async def _patch(call: Call, media_type: str, options: Json) -> Reply:
+async def _patch(call: ResourceCall, media_type: str, options: Json) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     value = patched_value(call, await value_of(call.resource, found.stored), media_type, call.resource.schema)
     value.setdefault("kind", call.resource.kind)
@@ -70,7 +70,7 @@ async def _patch(call: Call, media_type: str, options: Json) -> Reply:
     return await store_update(call, found, value, options)
 
 
-def patched_value(call: Call, live: Json, media_type: str, schema: Schema) -> Json:
+def patched_value(call: ResourceCall, live: Json, media_type: str, schema: KindSchema) -> Json:
     """What a JSON, merge or strategic merge patch makes of a value of that schema; warns of what the schema does not
     know, or refuses it.
     """
@@ -98,7 +98,7 @@ def _told(fault: str, media_type: str) -> str:
     return f"error decoding from json: {fault}" if is_encoded else fault
 
 
-def _check_same(call: Call, found: Found, value: Json) -> None:
+def _check_same(call: ResourceCall, found: Found, value: Json) -> None:
     """A patch may name the version and the uid it is meant for, and must not rename anything."""
     metadata, current = metadata_of(value), found.value["metadata"]
     resource, name = call.resource, call.info.name
@@ -109,7 +109,7 @@ def _check_same(call: Call, found: Found, value: Json) -> None:
         raise conflict(resource.group, resource.plural, name, CHANGED)
 
 
-async def _apply(call: Call, options: Json) -> Reply:
+async def _apply(call: ResourceCall, options: Json) -> Reply:
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None and call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
@@ -123,7 +123,7 @@ async def _apply(call: Call, options: Json) -> Reply:
     return await store_update(call, found, merged, options, owned=True)
 
 
-def repeated_keys(call: Call) -> list[str]:
+def repeated_keys(call: ResourceCall) -> list[str]:
     """What a body says twice, in the words of YAML."""
     if call.request.parameter("fieldValidation") == "Ignore" or _is_canonical(call.request.body):
         return []
@@ -145,7 +145,7 @@ def _is_canonical(body: bytes) -> bool:
         return False
 
 
-async def _apply_new(call: Call, desired: Json, options: Json) -> Reply:
+async def _apply_new(call: ResourceCall, desired: Json, options: Json) -> Reply:
     """An apply creates what is not there, unless it says that it means something that was."""
     value = _merged(call, None, desired)
     metadata = metadata_of(value)
@@ -169,7 +169,7 @@ def _refuse_unfit(resource: ResourceType, value: Json, desired: Json) -> None:
         raise StatusError(500, "", f"failed to convert new object ({which}) to proper version: {why}")
 
 
-def _merged(call: Call, live: Json | None, desired: Json) -> Json:
+def _merged(call: ResourceCall, live: Json | None, desired: Json) -> Json:
     merged = applied(
         live,
         desired,

@@ -13,7 +13,7 @@ from navarch.cluster.server.objects.registry import seen_all
 from navarch.cluster.server.objects.response_bodies import PROTOBUF, list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
 from navarch.cluster.server.objects.watches import WatchParameters
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.server.wire.status_errors import StatusError
@@ -21,29 +21,29 @@ from navarch.cluster.server.wire.status_errors import StatusError
 _LEAST_SECONDS = 1800.0
 
 
-async def get(call: Call) -> Reply:
+async def get(call: ResourceCall) -> Reply:
     """One object."""
     await check_read_version(call)
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     return await call.answer(found.stored)
 
 
-async def check_read_version(call: Call) -> None:
+async def check_read_version(call: ResourceCall) -> None:
     """Refuses a version that is none with 500, as the real server does, and one that has not come yet with 504.
 
-    Of events it keeps no cache, and tells it as for lists.
+    Kinds without a watch cache are answered as for lists.
     """
     try:
         wanted = parsed_version(call.request.parameter("resourceVersion"))
     except StatusError as refusal:
-        if call.resource.plural == "events":
+        if not call.resource.has_watch_cache:
             raise
         raise StatusError(500, "", refusal.message.removeprefix("invalid resource version: ")) from None
     if wanted:
         await refuse_future(call.kernel.registry.storage, wanted)
 
 
-async def list_all(call: Call) -> Reply:
+async def list_all(call: ResourceCall) -> Reply:
     """The objects that are meant, or a page of them."""
     asked_limit(call.request)
     parsed_integer(call.request, "timeoutSeconds")
@@ -57,7 +57,7 @@ async def list_all(call: Call) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-async def watch(call: Call) -> Reply:
+async def watch(call: ResourceCall) -> Reply:
     """What happens to the objects that are meant, from a revision on, or beginning with what is there."""
     asked = _watch_request(call)
     lines = call.kernel.watches.lines_of(asked)
@@ -65,7 +65,7 @@ async def watch(call: Call) -> Reply:
     return Reply(200, content_type=content_type, warnings=call.warnings, stream=lines)
 
 
-def _watch_request(call: Call) -> WatchParameters:
+def _watch_request(call: ResourceCall) -> WatchParameters:
     request = call.request
     version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
     refuse_watch_options(request)
@@ -84,7 +84,7 @@ def _watch_request(call: Call) -> WatchParameters:
     )
 
 
-def _seconds(call: Call) -> float:
+def _seconds(call: ResourceCall) -> float:
     """As long as was asked for; else some time between half an hour and an hour, so that not all end at once."""
     seconds = parsed_integer(call.request, "timeoutSeconds")
     return float(seconds) if seconds > 0 else _LEAST_SECONDS * (1 + call.kernel.rng.random())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -22,7 +21,8 @@ from navarch.cluster.server.objects.registry import (
 )
 from navarch.cluster.server.objects.response_bodies import list_reply
 from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.objects.types import ResourceType
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
 from navarch.cluster.server.wire.bodies import decode_options
 from navarch.cluster.server.wire.causes import invalid, unsupported
@@ -36,13 +36,6 @@ _LONGEST_GRACE = 1000 * 365 * 86_400
 _ORPHAN = "orphan"
 _FOREGROUND = "foregroundDeletion"
 _DELETE_OPTIONS = f"{META}.DeleteOptions"
-_PRESERVED = (
-    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
-    "propagationPolicy=Orphan to suppress this warning"
-)
-_LEAVE_PODS = frozenset({("batch", "jobs"), ("", "replicationcontrollers")})
-_WITHOUT_DEPENDENTS = "events"
-"""Nothing waits for what they own."""
 _POLICIES = {"Orphan": _ORPHAN, "Foreground": _FOREGROUND, "Background": ""}
 
 
@@ -80,29 +73,25 @@ class _DeletionRequest(msgspec.Struct, frozen=True):
         return None
 
 
-def is_ripe(value: Json) -> bool:
-    """Whether an object that was to be deleted waits for nothing any more."""
+def is_ripe(resource: ResourceType, value: Json) -> bool:
+    """Returns True for an object that is marked for deletion and waits for nothing."""
     metadata = value["metadata"]
-    waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or _namespace_finalizers(value)
-    return "deletionTimestamp" in metadata and not waits
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"):
+        return False
+    return not (resource.deletion.has_spec_finalizers and value.get("spec", {}).get("finalizers"))
 
 
-def _namespace_finalizers(value: Json) -> Any:
-    """A namespace waits in its spec, too, for whoever empties it."""
-    return value["kind"] == "Namespace" and value["apiVersion"] == "v1" and value.get("spec", {}).get("finalizers")
-
-
-async def delete(call: Call) -> Reply:
+async def delete(call: ResourceCall) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
     return await retry_on_conflict(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
 
 
-async def _delete_named(call: Call, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
+async def _delete_named(call: ResourceCall, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
     found = await call.kernel.registry.get(call.resource, namespace, name)
     return await _delete_one(call, found.stored, deletion)
 
 
-async def delete_all(call: Call) -> Reply:
+async def delete_all(call: ResourceCall) -> Reply:
     """Deletes every object that is meant; answered with the list of them."""
     asked_limit(call.request)
     refuse_malformed(call.request)
@@ -117,7 +106,7 @@ async def delete_all(call: Call) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-async def _delete_listed(call: Call, stored: Stored, deletion: _DeletionRequest) -> None:
+async def _delete_listed(call: ResourceCall, stored: Stored, deletion: _DeletionRequest) -> None:
     """As it is by now; whatever is gone already is as it should be."""
     metadata = decoded(stored)["metadata"]
     try:
@@ -127,13 +116,13 @@ async def _delete_listed(call: Call, stored: Stored, deletion: _DeletionRequest)
             raise
 
 
-async def _delete_one(call: Call, stored: Stored, deletion: _DeletionRequest) -> Reply:
+async def _delete_one(call: ResourceCall, stored: Stored, deletion: _DeletionRequest) -> Reply:
     found = Found(await value_of(call.resource, stored), stored)
     check_preconditions(call, found.value["metadata"], deletion.options.preconditions)
     attributes = await call.admitted("DELETE", None, found.value, deletion.document)
     await call.validated(attributes, None)
     marked = _marked(call, found.value, deletion)
-    if is_ripe(marked):
+    if is_ripe(call.resource, marked):
         if call.dry_run and _finalizers(marked) != _finalizers(found.value):
             return call.answer_value(marked)  # what a real deletion would have written before the object went
         return await _gone(call, await _ended(call, found, marked))
@@ -149,10 +138,10 @@ def _finalizers(value: Json) -> list[str]:
     return found
 
 
-def _marked(call: Call, value: Json, deletion: _DeletionRequest) -> Json:
+def _marked(call: ResourceCall, value: Json, deletion: _DeletionRequest) -> Json:
     """The object with its deletion mark; one that has it already keeps it, unless its time is shortened."""
     metadata = {**value["metadata"]}
-    _set_propagation(metadata, "" if call.resource.plural == _WITHOUT_DEPENDENTS else deletion.finalizer)
+    _set_propagation(metadata, deletion.finalizer if call.resource.deletion.has_dependents else "")
     if _orphans_by_default(call, deletion) and _FOREGROUND not in metadata.get("finalizers", ()):
         _set_propagation(metadata, _ORPHAN)
     grace = call.resource.strategy.grace_seconds(value, deletion.options.grace_period_seconds)
@@ -181,10 +170,10 @@ def _set_propagation(metadata: Json, finalizer: str | None) -> None:
         metadata.pop("finalizers", None)
 
 
-async def _ended(call: Call, found: Found, marked: Json) -> Found:
-    """A pod that need not wait is marked nevertheless before it goes, or that it need not: whoever watches sees both."""
+async def _ended(call: ResourceCall, found: Found, marked: Json) -> Found:
+    """Stores the deletion mark of an object before its removal, where its kind does: watchers see both."""
     grace = "deletionGracePeriodSeconds"
-    if call.resource.plural != "pods" or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
+    if not call.resource.deletion.marks_first or found.value["metadata"].get(grace) == marked["metadata"].get(grace):
         return found
     if call.dry_run:
         return Found(marked, Stored(found.stored.key, encoded(marked), found.stored.revision))
@@ -192,12 +181,12 @@ async def _ended(call: Call, found: Found, marked: Json) -> Found:
     return Found(decoded(stored), stored)
 
 
-async def removed(call: Call, found: Found) -> Stored:
+async def removed(call: ResourceCall, found: Found) -> Stored:
     """Takes the object out of the store."""
     return await call.kernel.registry.delete(call.resource, found.value["metadata"]["name"], found.stored)
 
 
-async def _gone(call: Call, found: Found) -> Reply:
+async def _gone(call: ResourceCall, found: Found) -> Reply:
     stored = found.stored if call.dry_run else await removed(call, found)
     if call.resource.returns_deleted:
         return await call.answer(stored)
@@ -208,7 +197,7 @@ async def _gone(call: Call, found: Found) -> Reply:
     return Reply(200, msgspec.json.encode(body), warnings=call.warnings)
 
 
-def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions | None) -> None:
+def check_preconditions(call: ResourceCall, metadata: Json, wanted: DeletePreconditions | None) -> None:
     """Refuses with 409 if another object is there, or another version of it."""
     if wanted is None:
         return
@@ -219,22 +208,17 @@ def check_preconditions(call: Call, metadata: Json, wanted: DeletePreconditions 
         if asked is not None and asked != metadata[field]:
             record = f"the {what} in record ({metadata[field]}). The object might have been {since}"
             why = f"the {what} in the precondition ({asked}) does not match {record}"
-            if _is_namespace(call):
+            if call.resource.deletion.checks_in_storage:
                 why = f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {metadata[field]}"
                 raise conflict("", call.resource.plural, metadata["name"], why)
             raise conflict(call.resource.group, call.resource.kind, metadata["name"], why)
 
 
-def _orphans_by_default(call: Call, deletion: _DeletionRequest) -> bool:
-    """Jobs and ReplicationControllers leave their pods behind unless something else is asked for."""
-    return (call.resource.group, call.resource.plural) in _LEAVE_PODS and not deletion.says_propagation
+def _orphans_by_default(call: ResourceCall, deletion: _DeletionRequest) -> bool:
+    return call.resource.deletion.orphans_dependents and not deletion.says_propagation
 
 
-def _is_namespace(call: Call) -> bool:
-    return call.resource.plural == "namespaces" and not call.resource.group
-
-
-def _deletion(call: Call) -> _DeletionRequest:
+def _deletion(call: ResourceCall) -> _DeletionRequest:
     """The options of the body, and where there is none, of the query."""
     document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
     given = _from_body(call) if call.request.body else _from_query(call)
@@ -248,16 +232,16 @@ def _deletion(call: Call) -> _DeletionRequest:
     _refuse_options(options)
     call.dry_run = "All" in (options.dry_run or ())
     deletion = _DeletionRequest(options, document)
-    if _orphans_by_default(call, deletion) and call.resource.plural == "jobs":
-        call.warnings.append(_PRESERVED)
+    if _orphans_by_default(call, deletion) and call.resource.deletion.orphan_warning:
+        call.warnings.append(call.resource.deletion.orphan_warning)
     return deletion
 
 
-def _from_body(call: Call) -> Json:
+def _from_body(call: ResourceCall) -> Json:
     return decode_options(call.request.body, call.request.headers.get("content-type", ""), "DeleteOptions")
 
 
-def _from_query(call: Call) -> Json:
+def _from_query(call: ResourceCall) -> Json:
     found: Json = {}
     if call.request.parameter("gracePeriodSeconds"):
         found["gracePeriodSeconds"] = parsed_integer(call.request, "gracePeriodSeconds")

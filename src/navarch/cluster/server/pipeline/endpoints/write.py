@@ -8,7 +8,7 @@ from navarch.cluster.server.objects.registry import CHANGED, Found, retry_on_con
 from navarch.cluster.server.objects.request_bodies import decode_object, refuse_other_kind
 from navarch.cluster.server.objects.types import ResourceType, Strategy
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
-from navarch.cluster.server.pipeline.endpoints.call import Call, random_uuid
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall, random_uuid
 from navarch.cluster.server.pipeline.endpoints.options import create_options, write_options
 from navarch.cluster.server.pipeline.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.wire.budget import current_budget
@@ -23,7 +23,7 @@ _MOST_DIGITS = 20
 _OF_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 
 
-def strategy_of(call: Call) -> Strategy:
+def strategy_of(call: ResourceCall) -> Strategy:
     """The strategy of the resource, or of the subresource that is written to."""
     subresource = call.resource.subresources.get(call.info.subresource)
     return subresource.strategy if subresource and subresource.strategy else call.resource.strategy
@@ -39,7 +39,7 @@ def metadata_of(value: Json) -> Json:
     return metadata
 
 
-async def create(call: Call) -> Reply:
+async def create(call: ResourceCall) -> Reply:
     """A new object."""
     options = write_options("CreateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
@@ -49,7 +49,7 @@ async def create(call: Call) -> Reply:
     return await store_new(call, value, options)
 
 
-async def store_new(call: Call, value: Json, options: Json, *, owned: bool = False) -> Reply:
+async def store_new(call: ResourceCall, value: Json, options: Json, *, owned: bool = False) -> Reply:
     """Takes a new object through defaults, admission and validation into the store, unless it is a dry run.
 
     `owned`: its fields have managers already. A request that creates an object without being a create (an update, an
@@ -78,7 +78,7 @@ def _changed_by(attributes: Attributes, value: Json, strategy: Strategy) -> Json
     return attributes.value
 
 
-def place(call: Call, metadata: Json) -> None:
+def place(call: ResourceCall, metadata: Json) -> None:
     """The namespace of the request is that of the object, which must not say otherwise."""
     if not call.resource.namespaced:
         metadata.pop("namespace", None)
@@ -91,7 +91,7 @@ def place(call: Call, metadata: Json) -> None:
     metadata["namespace"] = wanted
 
 
-async def _store_generated(call: Call, value: Json, attributes: Attributes) -> Reply:
+async def _store_generated(call: ResourceCall, value: Json, attributes: Attributes) -> Reply:
     """Under a name that is made up now: who changes objects on their way in sees none, who checks them does."""
     for _ in range(_TRIES - 1):
         try:
@@ -102,7 +102,7 @@ async def _store_generated(call: Call, value: Json, attributes: Attributes) -> R
     return await _store_one(call, _with_made_up_name(call, value), attributes)
 
 
-def _with_made_up_name(call: Call, value: Json) -> Json:
+def _with_made_up_name(call: ResourceCall, value: Json) -> Json:
     base = value["metadata"]["generateName"][:_LONGEST_BASE]
     suffix = "".join(call.kernel.rng.choices(_SUFFIX, k=5))
     named: Json = copy_json(value)
@@ -110,7 +110,7 @@ def _with_made_up_name(call: Call, value: Json) -> Json:
     return named
 
 
-async def _store_one(call: Call, value: Json, attributes: Attributes) -> Reply:
+async def _store_one(call: ResourceCall, value: Json, attributes: Attributes) -> Reply:
     strategy = call.resource.strategy
     _begin(call, value)
     strategy.prepare_create(value, call.operation)
@@ -133,11 +133,11 @@ def _is_version(text: str) -> bool:
     return text.isascii() and text.isdecimal() and text.strip("0") != ""
 
 
-async def _refuse_existing(call: Call, metadata: Json) -> None:
+async def _refuse_existing(call: ResourceCall, metadata: Json) -> None:
     await call.kernel.registry.refuse_existing(call.resource, metadata.get("namespace", ""), metadata["name"])
 
 
-def _begin(call: Call, value: Json) -> None:
+def _begin(call: ResourceCall, value: Json) -> None:
     """What only the server sets."""
     metadata = value["metadata"]
     metadata["uid"] = random_uuid(call.kernel.rng)
@@ -150,7 +150,7 @@ def _refuse_invalid(resource: ResourceType, value: Json, causes: list[Cause]) ->
         raise invalid(resource.group, resource.kind, metadata.get("name") or metadata.get("generateName", ""), causes)
 
 
-def own(call: Call, old: Json | None, value: Json) -> None:
+def own(call: ResourceCall, old: Json | None, value: Json) -> None:
     """The fields that were written belong to whoever wrote them: as he wrote them, before anybody else changes them."""
     managed = updated(
         old,
@@ -167,7 +167,7 @@ def own(call: Call, old: Json | None, value: Json) -> None:
         value["metadata"].pop("managedFields", None)
 
 
-async def update(call: Call) -> Reply:
+async def update(call: ResourceCall) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
     options = write_options("UpdateOptions", call.request)
     value = decode_object(call.request, call.resource, call.warnings)
@@ -177,7 +177,7 @@ async def update(call: Call) -> Reply:
     return await retry_on_conflict(lambda: _replace(call, copy_json(value), options))
 
 
-async def _replace(call: Call, value: Json, options: Json) -> Reply:
+async def _replace(call: ResourceCall, value: Json, options: Json) -> Reply:
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None:
         return await _create_by_update(call, value, options)
@@ -186,7 +186,7 @@ async def _replace(call: Call, value: Json, options: Json) -> Reply:
     return await store_update(call, found, value, options)
 
 
-async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
+async def _create_by_update(call: ResourceCall, value: Json, options: Json) -> Reply:
     if not call.resource.create_on_update or call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
     refuse_uid(call, value["metadata"], call.resource.key(call.info.namespace, call.info.name), "")
@@ -196,13 +196,13 @@ async def _create_by_update(call: Call, value: Json, options: Json) -> Reply:
     return await store_new(call, value, create_options(options))
 
 
-def check_identity(call: Call, metadata: Json) -> None:
+def check_identity(call: ResourceCall, metadata: Json) -> None:
     """The namespace and the name of the request are those of the object, which must say the same name."""
     place(call, metadata)
     check_name(call, metadata)
 
 
-def check_name(call: Call, metadata: Json) -> None:
+def check_name(call: ResourceCall, metadata: Json) -> None:
     """400 for an object that does not say the name of the request."""
     given, name = metadata.get("name", ""), call.info.name
     if not given:
@@ -222,7 +222,7 @@ def check_version(text: str) -> None:
         raise StatusError(500, "", f'strconv.ParseUint: parsing "{text}": value out of range')
 
 
-def refuse_unversioned(call: Call, version: str) -> None:
+def refuse_unversioned(call: ResourceCall, version: str) -> None:
     """422 for an update that does not say what it replaces, where that has to be said."""
     resource = call.resource
     if not version and not resource.unconditional_update:
@@ -231,7 +231,7 @@ def refuse_unversioned(call: Call, version: str) -> None:
         raise invalid(resource.group, resource.plural, call.info.name, [cause])
 
 
-def _check_version(call: Call, found: Found, metadata: Json) -> None:
+def _check_version(call: ResourceCall, found: Found, metadata: Json) -> None:
     """Whoever read an older version, or another object of that name, has to read again."""
     resource, given = call.resource, metadata.get("resourceVersion", "")
     current = found.value["metadata"]
@@ -242,7 +242,7 @@ def _check_version(call: Call, found: Found, metadata: Json) -> None:
         raise conflict(resource.group, resource.plural, call.info.name, CHANGED)
 
 
-def refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
+def refuse_uid(call: ResourceCall, metadata: Json, key: str, uid: str) -> None:
     """409 for what is meant for another object of that name."""
     if metadata.get("uid") and metadata["uid"] != uid:
         place = key.removeprefix("/registry") if call.dry_run else key
@@ -252,7 +252,7 @@ def refuse_uid(call: Call, metadata: Json, key: str, uid: str) -> None:
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
 
 
-async def store_update(call: Call, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:
+async def store_update(call: ResourceCall, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:
     """Takes a new version through defaults, admission and validation into the store. `owned`: its fields have managers.
 
     An object that was only waiting for its last finalizer goes with it.
@@ -277,10 +277,10 @@ async def store_update(call: Call, found: Found, value: Json, options: Json, *, 
     return await _stored(call, found, settled(old, value))
 
 
-async def _stored(call: Call, found: Found, value: Json) -> Reply:
+async def _stored(call: ResourceCall, found: Found, value: Json) -> Reply:
     if call.dry_run:
         return call.answer_value(value)
-    if is_ripe(value):
+    if is_ripe(call.resource, value):
         await removed(call, found)
         return call.answer_value(value)
     value["metadata"].pop("selfLink", None)  # it is never stored; who stores nothing shows it

@@ -8,7 +8,7 @@ import zlib
 from typing import Final
 from urllib.parse import urlencode
 
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.proxy.backend import (
     BackendError,
     BackendResponse,
@@ -21,7 +21,7 @@ from navarch.cluster.server.pipeline.proxy.backend import (
 )
 from navarch.cluster.server.pipeline.proxy.links import Links, ProxyPath, escaped, joined, way_of
 from navarch.cluster.server.pipeline.proxy.targets import KUBELET, ProxyTarget, place_of, unavailable, wanted
-from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, node_host
+from navarch.cluster.server.pipeline.streams.node_access import NodeDirectory, node_host
 from navarch.cluster.server.pipeline.streams.upgrades import admit, is_upgrade
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
@@ -63,7 +63,7 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes | None:
     return b"".join(pieces)
 
 
-async def proxy(nodes: ReachableNodes, call: Call) -> Reply:
+async def proxy(nodes: NodeDirectory, call: ResourceCall) -> Reply:
     """Passes a request on, and its answer back."""
     if call.request.query.get("dryRun"):
         raise bad_request("dryRun is not supported")
@@ -183,7 +183,7 @@ def _encoded(body: bytes, encoding: str) -> bytes:
     return packing.compress(body) + packing.flush()
 
 
-async def _of_node(nodes: ReachableNodes, call: Call, name: str, way: ProxyPath) -> Reply:
+async def _of_node(nodes: NodeDirectory, call: ResourceCall, name: str, way: ProxyPath) -> Reply:
     """What a node says of itself."""
     host, node = await node_host(call, name), nodes.find(name)
     if node is None:

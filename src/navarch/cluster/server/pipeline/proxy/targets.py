@@ -10,8 +10,8 @@ import msgspec
 
 from navarch.api.strconv import go_quoted
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, node_host
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
+from navarch.cluster.server.pipeline.streams.node_access import NodeDirectory, node_host
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, not_found
 
@@ -48,7 +48,7 @@ def unavailable(message: str) -> StatusError:
     return StatusError(503, "ServiceUnavailable", message)
 
 
-def wanted(call: Call) -> NamedTarget:
+def wanted(call: ResourceCall) -> NamedTarget:
     """What the request names; refuses with 400 what makes no sense."""
     parts = call.info.name.split(":")
     scheme, name, port = {1: ("", *parts, ""), 2: ("", *parts), 3: parts}.get(len(parts), ("", "", ""))
@@ -57,7 +57,7 @@ def wanted(call: Call) -> NamedTarget:
     return NamedTarget(scheme, name, port)
 
 
-async def place_of(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
+async def place_of(nodes: NodeDirectory, call: ResourceCall, asked: NamedTarget) -> ProxyTarget:
     """Who is to answer; refuses if there is nobody."""
     if call.resource.plural == "pods":
         return await _pod(nodes, call, asked)
@@ -66,7 +66,7 @@ async def place_of(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> Pro
     return await _node(nodes, call, asked)
 
 
-async def _pod(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
+async def _pod(nodes: NodeDirectory, call: ResourceCall, asked: NamedTarget) -> ProxyTarget:
     pod = (await call.kernel.registry.get(call.resource, call.info.namespace, asked.name)).value
     declared = [port for each in pod["spec"]["containers"] for port in each.get("ports") or ()]
     port = asked.port or (str(declared[0]["containerPort"]) if declared else "")
@@ -75,7 +75,7 @@ async def _pod(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTa
     return _in_pod(nodes, pod, asked.scheme, _port_number(port) if port else None)
 
 
-async def _service(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
+async def _service(nodes: NodeDirectory, call: ResourceCall, asked: NamedTarget) -> ProxyTarget:
     port = await _port_name(call, asked)
     stored = await call.kernel.registry.find(_kind(call, "endpoints"), call.info.namespace, asked.name)
     if stored is None:
@@ -91,7 +91,7 @@ async def _service(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> Pro
     raise unavailable(f"no endpoints available for service {go_quoted(call.info.name)}")
 
 
-async def _port_name(call: Call, asked: NamedTarget) -> str:
+async def _port_name(call: ResourceCall, asked: NamedTarget) -> str:
     """A port may be named by its number, too."""
     if not _NUMBER.fullmatch(asked.port):
         return asked.port
@@ -103,7 +103,7 @@ async def _port_name(call: Call, asked: NamedTarget) -> str:
     return str(named[0])
 
 
-async def _pod_at(call: Call, address: Json) -> Json | None:
+async def _pod_at(call: ResourceCall, address: Json) -> Json | None:
     """The pod of an endpoint. Others lead nowhere: whoever may write endpoints must not reach what only the server can."""
     target = address.get("targetRef") or {}
     if target.get("namespace") != call.info.namespace:
@@ -113,7 +113,7 @@ async def _pod_at(call: Call, address: Json) -> Json | None:
     return found.value if found and any(each["ip"] == address["ip"] for each in addresses) else None
 
 
-async def _node(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyTarget:
+async def _node(nodes: NodeDirectory, call: ResourceCall, asked: NamedTarget) -> ProxyTarget:
     host = await node_host(call, asked.name)
     node = nodes.find(asked.name)
     if node is None:
@@ -121,7 +121,7 @@ async def _node(nodes: ReachableNodes, call: Call, asked: NamedTarget) -> ProxyT
     return ProxyTarget(asked.scheme or "http", node.address, _port_number(asked.port) if asked.port else None)
 
 
-def _in_pod(nodes: ReachableNodes, pod: Json, scheme: str, port: int | None) -> ProxyTarget:
+def _in_pod(nodes: NodeDirectory, pod: Json, scheme: str, port: int | None) -> ProxyTarget:
     """Where its node has put it: what is written in its status is not gone by, since many may write that."""
     node = nodes.find(pod["spec"].get("nodeName", ""))
     address = node.pod_address(pod["metadata"]["uid"]) if node is not None else ""
@@ -142,13 +142,13 @@ def _port_number(text: str) -> int:
     return int(text)
 
 
-def _kind(call: Call, plural: str) -> ResourceType:
+def _kind(call: ResourceCall, plural: str) -> ResourceType:
     found = call.kernel.catalog.find("", "v1", plural)
     assert found is not None, f"{plural} are always served"
     return found
 
 
-def _from_anywhere(call: Call, several: list[Json]) -> Iterator[Json]:
+def _from_anywhere(call: ResourceCall, several: list[Json]) -> Iterator[Json]:
     """All of them, beginning with any."""
     begin = call.kernel.rng.randrange(len(several)) if several else 0
     yield from (*several[begin:], *several[:begin])

@@ -10,8 +10,8 @@ from typing import Final
 from navarch.api import parse_time
 from navarch.cluster.server.kinds.builtin.generic.go_time import time_fault
 from navarch.cluster.server.objects.list_pages import parsed_integer
-from navarch.cluster.server.pipeline.endpoints.call import Call
-from navarch.cluster.server.pipeline.streams.node_access import ReachableNodes, container_of, host_of, pod_of
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
+from navarch.cluster.server.pipeline.streams.node_access import NodeDirectory, container_of, host_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import flag
 from navarch.cluster.server.wire import causes
 from navarch.cluster.server.wire.request import Reply
@@ -27,7 +27,7 @@ Logs = Callable[[LogOptions], AsyncIterator[bytes]]
 """The logs of one container."""
 
 
-async def log(nodes: ReachableNodes, call: Call) -> Reply:
+async def log(nodes: NodeDirectory, call: ResourceCall) -> Reply:
     """What a container has written, as text; with `follow` also what it goes on to write."""
     options = _options(call)
     pod = await pod_of(call)
@@ -72,7 +72,7 @@ async def _in_large_pieces(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncI
         yield b"".join(gathered)
 
 
-def _options(call: Call) -> LogOptions:
+def _options(call: ResourceCall) -> LogOptions:
     request = call.request
     numbers = {
         name: parsed_integer(request, name)

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
-from navarch.cluster.server.pipeline.endpoints.call import Call, RequestAuthorizer
+from navarch.cluster.server.pipeline.endpoints.call import RequestAuthorizer, ResourceCall
 from navarch.cluster.server.pipeline.streams.upgrades import is_upgrade
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden, not_found
@@ -36,7 +36,7 @@ class ClusterNode(PodStreams, Protocol):
         ...
 
 
-class ReachableNodes(Protocol):
+class NodeDirectory(Protocol):
     """The nodes that the server can reach."""
 
     def find(self, name: str) -> ClusterNode | None:
@@ -49,23 +49,23 @@ class _NoNodes:
         return None
 
 
-NO_NODES: Final[ReachableNodes] = _NoNodes()
+NO_NODES: Final[NodeDirectory] = _NoNodes()
 """For a server that reaches none."""
 
 
 class NodeAccess(msgspec.Struct, frozen=True):
     """The way to the nodes of a cluster."""
 
-    nodes: ReachableNodes
+    nodes: NodeDirectory
     authorizer: RequestAuthorizer
 
-    def check_create(self, call: Call) -> None:
+    def check_create(self, call: ResourceCall) -> None:
         """Refuses with 403 whoever may not `create`: a WebSocket is opened by a GET, but it is no reading."""
         info = replace(attributes_of(call.request, call.info), verb="create")
         if self.authorizer.why_not(call.user, info) is not None:
             raise forbidden(call.resource.group, call.resource.plural, call.info.name, "")
 
-    async def node(self, call: Call, pod: Json) -> PodStreams:
+    async def node(self, call: ResourceCall, pod: Json) -> PodStreams:
         """The node of a pod; refuses if it has none, if it does not answer, or if nobody wants to talk with it."""
         host = await host_of(call, pod)
         if host is None:
@@ -90,7 +90,7 @@ class NodeAddress(msgspec.Struct, frozen=True):
         return f"dial tcp {self.address}: connect: connection refused"
 
 
-async def pod_of(call: Call) -> Json:
+async def pod_of(call: ResourceCall) -> Json:
     """The pod that the request names; refuses with 404."""
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     return found.value
@@ -109,7 +109,7 @@ def container_of(pod: Json, name: str) -> str:
     return str(spec["containers"][0]["name"])
 
 
-async def host_of(call: Call, pod: Json) -> NodeAddress | None:
+async def host_of(call: ResourceCall, pod: Json) -> NodeAddress | None:
     """The node of the pod, None if it has none yet; refuses if that node is not there, or nobody knows where."""
     name = pod["spec"].get("nodeName", "")
     if not name:
@@ -117,12 +117,12 @@ async def host_of(call: Call, pod: Json) -> NodeAddress | None:
     return await _host(call, name, "pods")
 
 
-async def node_host(call: Call, name: str) -> NodeAddress:
+async def node_host(call: ResourceCall, name: str) -> NodeAddress:
     """The node of that name; refuses if it is not there, or nobody knows where."""
     return await _host(call, name, "nodes")
 
 
-async def _host(call: Call, name: str, missed: str) -> NodeAddress:
+async def _host(call: ResourceCall, name: str, missed: str) -> NodeAddress:
     nodes = call.kernel.catalog.find("", "v1", "nodes")
     assert nodes is not None, "nodes are always served"
     stored = await call.kernel.registry.find(nodes, "", name)

@@ -10,7 +10,7 @@ from typing import Final, Literal, Protocol
 
 import msgspec
 
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
     Channels,
@@ -237,7 +237,7 @@ def _request_of(stream: SpdyStream) -> str:
     return stream.headers.get(_REQUEST) or str(number)
 
 
-async def forward(reaching: NodeAccess, call: Call) -> Reply:
+async def forward(reaching: NodeAccess, call: ResourceCall) -> Reply:
     """Connections to ports of a pod."""
     asked = ports(call.request)
     reaching.check_create(call)

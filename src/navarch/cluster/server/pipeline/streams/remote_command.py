@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.streams.command_session import CommandChannels, converse, exited, over_streams
 from navarch.cluster.server.pipeline.streams.node_access import NodeAccess, container_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import (
@@ -39,7 +39,7 @@ class _Command(msgspec.Struct, frozen=True):
     options: ProcessOptions
 
 
-async def execute(reaching: NodeAccess, call: Call) -> Reply:
+async def execute(reaching: NodeAccess, call: ResourceCall) -> Reply:
     """Runs a program inside a container, and carries its streams."""
     node, uid, container = await _reached(reaching, call, "PodExecOptions")
     options = _options(call.request)
@@ -50,7 +50,7 @@ async def execute(reaching: NodeAccess, call: Call) -> Reply:
     return _upgraded(call, _Command(start, lambda code: exited(code, argv), options))
 
 
-async def attach(reaching: NodeAccess, call: Call) -> Reply:
+async def attach(reaching: NodeAccess, call: ResourceCall) -> Reply:
     """Carries the streams of the program that a container runs."""
     node, uid, container = await _reached(reaching, call, "PodAttachOptions")
     options = _options(call.request)
@@ -60,7 +60,7 @@ async def attach(reaching: NodeAccess, call: Call) -> Reply:
     return _upgraded(call, _Command(start, lambda _: exited(0, ()), options))
 
 
-async def _reached(reaching: NodeAccess, call: Call, kind: str) -> tuple[PodStreams, str, str]:
+async def _reached(reaching: NodeAccess, call: ResourceCall, kind: str) -> tuple[PodStreams, str, str]:
     """The node, the pod's uid and the container that are meant; refuses whoever may not reach them."""
     reaching.check_create(call)
     await admit_command(call, kind)
@@ -92,7 +92,7 @@ def _options(request: ApiRequest) -> ProcessOptions:
     )
 
 
-def _upgraded(call: Call, command: _Command) -> Reply:
+def _upgraded(call: ResourceCall, command: _Command) -> Reply:
     request, options = call.request, command.options
     if not (options.stdin or options.stdout or options.stderr):
         return plain(400, "you must specify at least 1 of stdin, stdout, stderr")
@@ -112,7 +112,7 @@ async def _over_channels(command: _Command, protocol: str, socket: Socket) -> No
     await converse(command.start, wire, command.outcome)
 
 
-def _over_spdy(call: Call, command: _Command) -> Reply:
+def _over_spdy(call: ResourceCall, command: _Command) -> Reply:
     protocol = stream_protocol(call.request, _SPDY)
     if isinstance(protocol, Reply):
         return protocol

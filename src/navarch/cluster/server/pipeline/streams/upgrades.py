@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.wire.request import ApiRequest, Reply, Socket
 from navarch.cluster.server.wire.status_errors import bad_request
 
@@ -67,14 +67,14 @@ class Channels:
             await self._socket.send(bytes([channel]) + data)
 
 
-async def admit(call: Call, kind: str, **options: Any) -> None:
+async def admit(call: ResourceCall, kind: str, **options: Any) -> None:
     """Refuses what admission does not let pass. Kubernetes asks before it looks for the pod; what is empty is left out."""
     value = {"kind": kind, "apiVersion": "v1", **{name: given for name, given in options.items() if given}}
     attributes = await call.admitted("CONNECT", value, None, {})
     await call.validated(attributes, attributes.value)
 
 
-async def admit_command(call: Call, kind: str) -> None:
+async def admit_command(call: ResourceCall, kind: str) -> None:
     """The same for commands: which streams, of which container, and what is to be run there."""
     request: ApiRequest = call.request
     flags = {name: flag(request, name) for name in _FLAGS}

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch.cluster.server.objects.registry import CHANGED, retry_on_conflict, stored_form
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
 from navarch.cluster.server.wire.request import Json, Reply
@@ -17,7 +17,7 @@ from navarch.cluster.server.wire.status_errors import StatusError, bad_request, 
 _BINDING: Final = "io.k8s.api.core.v1.Binding"
 
 
-async def bind(call: Call) -> Reply:
+async def bind(call: ResourceCall) -> Reply:
     """Assigns the pod of the path to a node, if it has none."""
     options = write_options("CreateOptions", call.request)
     binding = sent(call, _BINDING)
@@ -26,7 +26,7 @@ async def bind(call: Call) -> Reply:
     return await _bind(call, binding, options)
 
 
-async def bind_by_name(call: Call) -> Reply:
+async def bind_by_name(call: ResourceCall) -> Reply:
     """The old way: the pod is named by the binding alone."""
     options = write_options("CreateOptions", call.request)
     binding = sent(call, _BINDING)
@@ -36,10 +36,10 @@ async def bind_by_name(call: Call) -> Reply:
     info = replace(call.info, resource="pods", subresource="binding", name=name)
     pods = call.kernel.catalog.find("", "v1", "pods")
     assert pods is not None, "pods are always served"
-    return await _bind(Call(call.kernel, call.request, info, pods, call.user, call.warnings), binding, options)
+    return await _bind(ResourceCall(call.kernel, call.request, info, pods, call.user, call.warnings), binding, options)
 
 
-async def _bind(call: Call, binding: Json, options: Json) -> Reply:
+async def _bind(call: ResourceCall, binding: Json, options: Json) -> Reply:
     node = _node(binding)
     attributes = await call.admitted("CREATE", binding, None, options)
     await call.validated(attributes, binding)
@@ -47,7 +47,7 @@ async def _bind(call: Call, binding: Json, options: Json) -> Reply:
     return success(call)
 
 
-async def _assign(call: Call, wanted: Json, node: str) -> None:
+async def _assign(call: ResourceCall, wanted: Json, node: str) -> None:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     _check(call, found.value, wanted)
     pod = _bound(found.value, wanted, node, call.now())
@@ -67,7 +67,7 @@ def _node(binding: Json) -> str:
     return str(name)
 
 
-def _check(call: Call, pod: Json, wanted: Json) -> None:
+def _check(call: ResourceCall, pod: Json, wanted: Json) -> None:
     name, spec, metadata = call.info.name, pod["spec"], pod["metadata"]
     for field in ("uid", "resourceVersion"):
         if wanted.get(field) and wanted[field] != metadata.get(field):

@@ -8,14 +8,14 @@ import msgspec
 
 from navarch.cluster.server.kinds.builtin.generic.schema import schema_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of
 from navarch.cluster.server.wire.bodies import decode_kind
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
 
-def sent(call: Call, schema: str) -> Json:
+def sent(call: ResourceCall, schema: str) -> Json:
     """The object in the body; refuses with 400 what is none of that published schema, and warns of what it does not know."""
     kind, media_type = schema.rpartition(".")[2], call.request.headers.get("content-type", "")
     value = checked(decode_kind(call.request.body, media_type, kind), schema)
@@ -42,7 +42,7 @@ def checked(value: Json, schema: str) -> Json:
     return value
 
 
-def success(call: Call) -> Reply:
+def success(call: ResourceCall) -> Reply:
     """201, with a Status that says no more."""
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return Reply(201, msgspec.json.encode(body), warnings=call.warnings)

@@ -12,7 +12,7 @@ from navarch.cluster.server.kinds.builtin.generic.checks import selects
 from navarch.cluster.server.objects.fields import shape_of, updated
 from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict, stored_form
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.endpoints.removal import DeletePreconditions, check_preconditions, delete
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
@@ -32,7 +32,7 @@ _TARGET: Final = {
 }
 
 
-async def count_down(call: Call, budgets: ResourceType, found: Found, pod: str) -> None:
+async def count_down(call: ResourceCall, budgets: ResourceType, found: Found, pod: str) -> None:
     """Notes in the budget that the pod goes, unless it is a dry run; 429 if the budget allows none."""
     budget, status = found.value, {**(found.value.get("status") or {})}
     name = budget["metadata"]["name"]
@@ -53,7 +53,7 @@ async def count_down(call: Call, budgets: ResourceType, found: Found, pod: str) 
     await call.kernel.registry.update(budgets, await stored_form(budgets, value), found.stored)
 
 
-def _owned(call: Call, budgets: ResourceType, old: Json, value: Json) -> Json:
+def _owned(call: ResourceCall, budgets: ResourceType, old: Json, value: Json) -> Json:
     """What the server changes itself belongs to it."""
     managed = updated(
         old,
@@ -106,7 +106,7 @@ def _too_many(said: str, *, seconds: int = 0) -> StatusError:
     return StatusError(429, "TooManyRequests", _VIOLATION, details=details, headers=headers)
 
 
-async def evict(call: Call) -> Reply:
+async def evict(call: ResourceCall) -> Reply:
     """Deletes the pod, and counts that down in the status of its budget; 429 if the budget allows none."""
     asked = write_options("CreateOptions", call.request)
     eviction = sent(call, _EVICTION)
@@ -122,7 +122,7 @@ async def evict(call: Call) -> Reply:
     return success(call)
 
 
-def _delete_options(call: Call, eviction: Json) -> Json:
+def _delete_options(call: ResourceCall, eviction: Json) -> Json:
     """How the pod is to be deleted; that it is a dry run is said there, in the query, or in both."""
     options: Json = eviction.get("deleteOptions") or {}
     inside, outside = options.get("dryRun") or [], list(call.request.query.get("dryRun", ()))
@@ -133,7 +133,7 @@ def _delete_options(call: Call, eviction: Json) -> Json:
     return {**options, "dryRun": inside or outside} if call.dry_run else options
 
 
-async def _ask(call: Call) -> None:
+async def _ask(call: ResourceCall) -> None:
     """Refuses what the budget of the pod does not allow."""
     pod = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     if not _is_unprotected(pod.value):
@@ -145,7 +145,7 @@ def _is_unprotected(pod: Json) -> bool:
     return pod["status"].get("phase") in _UNPROTECTED or bool(pod["metadata"].get("deletionTimestamp"))
 
 
-async def _ask_budget(call: Call, pod: Json) -> None:
+async def _ask_budget(call: ResourceCall, pod: Json) -> None:
     budgets = call.kernel.catalog.find("policy", "v1", "poddisruptionbudgets")
     assert budgets is not None, "budgets are always served"
     found = await _budgets_of(call, budgets, pod)
@@ -156,7 +156,7 @@ async def _ask_budget(call: Call, pod: Json) -> None:
         await count_down(call, budgets, found[0], pod["metadata"]["name"])
 
 
-async def _budgets_of(call: Call, budgets: ResourceType, pod: Json) -> list[Found]:
+async def _budgets_of(call: ResourceCall, budgets: ResourceType, pod: Json) -> list[Found]:
     namespace, labels = call.info.namespace, pod["metadata"].get("labels") or {}
     page = await call.kernel.registry.storage.page(budgets.prefix(namespace))
     found = [Found(decoded(stored), stored) for stored in page.items]
@@ -179,7 +179,7 @@ def _may_go_unready(pod: Json, budget: Json) -> bool:
     return desired > 0 and status.get("currentHealthy", 0) >= desired
 
 
-async def _say_why(call: Call, options: Json) -> Json:
+async def _say_why(call: ResourceCall, options: Json) -> Json:
     """Says in the pod's status why it goes; the options, which then mean the pod as it is after that."""
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
     pod, wanted = found.value, options.get("preconditions") or {}
@@ -193,7 +193,7 @@ async def _say_why(call: Call, options: Json) -> Json:
     return {**options, "preconditions": {**wanted, "resourceVersion": str(stored.revision)}}
 
 
-async def _delete(call: Call, options: Json) -> None:
+async def _delete(call: ResourceCall, options: Json) -> None:
     body = {name: part for name, part in options.items() if name not in {"apiVersion", "kind"}}
     request = replace(
         call.request,
@@ -202,4 +202,4 @@ async def _delete(call: Call, options: Json) -> None:
         headers={**call.request.headers, "content-type": "application/json"},
     )
     info = replace(call.info, verb="delete", subresource="")
-    await delete(Call(call.kernel, request, info, call.resource, call.user, call.warnings))
+    await delete(ResourceCall(call.kernel, request, info, call.resource, call.user, call.warnings))

@@ -12,7 +12,7 @@ from navarch.cluster.server.objects.request_bodies import decode_object
 from navarch.cluster.server.pipeline.authentication.token_requests import request_token
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
 from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import write_options
 from navarch.cluster.server.pipeline.endpoints.write import metadata_of, own
 from navarch.cluster.server.pipeline.subresources.bodies import sent
@@ -25,7 +25,7 @@ _AUTHENTICATION: Final = "authentication.k8s.io"
 _HOUR: Final = 3600
 _ALWAYS_WRITTEN: Final = ("audiences", "boundObjectRef", "expirationSeconds")
 
-Endpoint = Callable[[Call], Awaitable[Reply]]
+Endpoint = Callable[[ResourceCall], Awaitable[Reply]]
 
 
 def access_endpoints(reviews: Reviews, tokens: ServiceAccountTokens) -> dict[tuple[str, str, str], Endpoint]:
@@ -35,7 +35,7 @@ def access_endpoints(reviews: Reviews, tokens: ServiceAccountTokens) -> dict[tup
 
 
 def _review(reviews: Reviews, kind: str) -> Endpoint:
-    async def review(call: Call) -> Reply:
+    async def review(call: ResourceCall) -> Reply:
         options = write_options("CreateOptions", call.request)
         value = decode_object(call.request, call.resource, call.warnings)
         metadata_of(value)
@@ -48,7 +48,7 @@ def _review(reviews: Reviews, kind: str) -> Endpoint:
 
 
 def _token(tokens: ServiceAccountTokens) -> Endpoint:
-    async def token(call: Call) -> Reply:
+    async def token(call: ResourceCall) -> Reply:
         options = write_options("CreateOptions", call.request)
         value = _token_request(call)
         await _pass_admission(call, value, options)
@@ -57,7 +57,7 @@ def _token(tokens: ServiceAccountTokens) -> Endpoint:
     return token
 
 
-def _token_request(call: Call) -> Json:
+def _token_request(call: ResourceCall) -> Json:
     """What was asked for, with its defaults and the fields of whoever asks."""
     value = sent(call, _TOKEN_REQUEST)
     spec = value["spec"] = {**(value.get("spec") or {})}
@@ -75,6 +75,6 @@ def _token_request(call: Call) -> Json:
     return value
 
 
-async def _pass_admission(call: Call, value: Json, options: Json) -> None:
+async def _pass_admission(call: ResourceCall, value: Json, options: Json) -> None:
     attributes = await call.admitted("CREATE", value, None, options)
     await call.validated(attributes, value)

@@ -9,7 +9,7 @@ from navarch.cluster.server.kinds.builtin.generic.columns import selector as sel
 from navarch.cluster.server.kinds.custom.paths import AccessError, ScalePaths, integer_at, put_at, text_at
 from navarch.cluster.server.kinds.custom.strategy import CustomStrategy
 from navarch.cluster.server.objects.registry import CHANGED
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.write import check_name, check_version, metadata_of, refuse_uid
 from navarch.cluster.server.pipeline.subresources.bodies import checked, sent
 from navarch.cluster.server.pipeline.subresources.scaling import (
@@ -32,7 +32,7 @@ _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/ru
 _REPLICAS: Final = ("f:spec", "f:replicas")
 
 
-async def scale_custom(call: Call) -> Reply:
+async def scale_custom(call: ResourceCall) -> Reply:
     """Reads or writes how many replicas a custom object wants."""
     strategy = call.resource.strategy
     if not isinstance(strategy, CustomStrategy) or strategy.form.scale is None:
@@ -50,12 +50,12 @@ async def scale_custom(call: Call) -> Reply:
     return scale_reply(call, _scale_of_custom(stored, paths))
 
 
-def _scaled(call: Call, value: Json, paths: ScalePaths) -> Scaled:
+def _scaled(call: ResourceCall, value: Json, paths: ScalePaths) -> Scaled:
     entries = value["metadata"].get("managedFields", [])
     return Scaled(call, _scale_of_custom(value, paths), entries, dict(_replicas_by_version(call)))
 
 
-def _replicas_by_version(call: Call) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _replicas_by_version(call: ResourceCall) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Where each version of the kind has its replicas, in the elements of managed fields."""
     for each in call.kernel.catalog:
         strategy = each.strategy
@@ -66,7 +66,7 @@ def _replicas_by_version(call: Call) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield each.api_version, tuple(f"f:{name}" for name in names)
 
 
-def _sent_custom(call: Call) -> Json:
+def _sent_custom(call: ResourceCall) -> Json:
     asked = decode_json(call.request.body, call.request.headers.get("content-type", ""))
     check_name(call, metadata_of(asked if isinstance(asked, dict) else {}))
     _replicas(_identified(asked))
@@ -88,7 +88,7 @@ def _changed_custom(value: Json, asked: Json, paths: ScalePaths, scaled: Scaled)
     return changed
 
 
-def _check_custom(call: Call, asked: Json, value: Json) -> None:
+def _check_custom(call: ResourceCall, asked: Json, value: Json) -> None:
     metadata, current = metadata_of(asked), value["metadata"]
     resource, name = call.resource, call.info.name
     check_name(call, metadata)
@@ -129,7 +129,7 @@ def _internal(said: str) -> StatusError:
     return StatusError(500, "InternalError", f"Internal error occurred: {said}", details=details)
 
 
-async def scale(call: Call) -> Reply:
+async def scale(call: ResourceCall) -> Reply:
     """Reads or writes how many replicas are wanted."""
     options = scale_options(call) if call.info.verb != "get" else {}
     sent_scale = _sent(call) if call.info.verb == "update" else None
@@ -145,14 +145,14 @@ async def scale(call: Call) -> Reply:
     return scale_reply(call, _scale_of(stored))
 
 
-def _sent(call: Call) -> Json:
+def _sent(call: ResourceCall) -> Json:
     value = sent(call, SCALE)
     warn_of_fields(call, value, lambda why: bad_request(f'Scale in version "v1" cannot be handled as a Scale: {why}'))
     check_name(call, value["metadata"])
     return value
 
 
-def _check(call: Call, asked: Json, current: Json) -> None:
+def _check(call: ResourceCall, asked: Json, current: Json) -> None:
     metadata, name, resource = asked["metadata"], call.info.name, call.resource
     check_name(call, metadata)
     if call.info.verb == "update":

@@ -19,8 +19,8 @@ from navarch.cluster.server.objects.fields.sets import LEAF, Tree, difference, h
 from navarch.cluster.server.objects.registry import Found, value_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
 from navarch.cluster.server.objects.response_bodies import asked_form, shaped_part
-from navarch.cluster.server.objects.types import Column
-from navarch.cluster.server.pipeline.endpoints.call import Call
+from navarch.cluster.server.objects.types import TableColumn
+from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import patch_options, write_options
 from navarch.cluster.server.pipeline.endpoints.patch import patched_value, repeated_keys
 from navarch.cluster.server.pipeline.endpoints.read import check_read_version
@@ -37,9 +37,9 @@ Paths = Mapping[str, tuple[str, ...]]
 API_VERSION: Final = "autoscaling/v1"
 SCALE: Final = "io.k8s.api.autoscaling.v1.Scale"
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-_COUNTS: Final = (Column("Desired", "integer"), Column("Available", "integer"))
-_COLUMNS: Final = (Column("Name", "string"), *_COUNTS, Column("Age", "string"))
-_CUSTOM_COLUMNS: Final = (Column("Name", "string", "name"), *_COUNTS, Column("Age", "date"))
+_COUNTS: Final = (TableColumn("Desired", "integer"), TableColumn("Available", "integer"))
+_COLUMNS: Final = (TableColumn("Name", "string"), *_COUNTS, TableColumn("Age", "string"))
+_CUSTOM_COLUMNS: Final = (TableColumn("Name", "string", "name"), *_COUNTS, TableColumn("Age", "date"))
 _APPLY: Final = "application/apply-patch+yaml"
 _KIND: Final = "autoscaling/v1, Kind=Scale"
 _NO_SCALES: Final = "request to convert CR to an invalid group/version: autoscaling/v1"
@@ -123,7 +123,7 @@ def _set_of(path: tuple[str, ...]) -> Tree:
     return dict(tree)
 
 
-async def scaled_object(call: Call) -> tuple[Found, Json]:
+async def scaled_object(call: ResourceCall) -> tuple[Found, Json]:
     """The object that is scaled, as it is stored and as it is seen."""
     if call.info.verb == "get":
         await check_read_version(call)
@@ -142,16 +142,18 @@ def scale_of(value: Json, wanted: int | None, actual: int | None, selector: str 
     }
 
 
-async def store_scaled(call: Call, found: Found, changed: Json, options: Json) -> Json:
+async def store_scaled(call: ResourceCall, found: Found, changed: Json, options: Json) -> Json:
     """Stores the object with other replicas, as if it were written itself; the object afterwards."""
     plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
-    inner = Call(call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings)
+    inner = ResourceCall(
+        call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings
+    )
     reply = await store_update(inner, found, changed, options, owned=True)
     stored: Json = msgspec.json.decode(reply.body)
     return stored
 
 
-def scale_reply(call: Call, value: Json) -> Reply:
+def scale_reply(call: ResourceCall, value: Json) -> Reply:
     """A Scale as the answer, in the form that was asked for."""
     form = asked_form(call.request.headers.get("accept", ""), has_protobuf=not call.resource.is_custom)
     ages = Ages(call.kernel.clock)
@@ -169,18 +171,18 @@ def scale_reply(call: Call, value: Json) -> Reply:
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 
-def _media_type(call: Call) -> str:
+def _media_type(call: ResourceCall) -> str:
     return call.request.headers.get("content-type", "").split(";")[0].strip()
 
 
-def scale_options(call: Call) -> Json:
+def scale_options(call: ResourceCall) -> Json:
     """The options of a write, which are looked at before anything else."""
     if call.info.verb == "patch":
         return patch_options(call.request, is_apply=_media_type(call) == _APPLY)
     return write_options("UpdateOptions", call.request)
 
 
-def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], StatusError]) -> None:
+def warn_of_fields(call: ResourceCall, asked: Json, refused: Callable[[str], StatusError]) -> None:
     """Warns of what is in a Scale that was sent twice, or that Scales do not have; or refuses it, if that is wanted."""
     doubled = duplicate_faults(call.request, _media_type(call))
     call.warnings += strict_faults(call.request, asked, schema_of(SCALE), refused, found=doubled)
@@ -189,7 +191,7 @@ def warn_of_fields(call: Call, asked: Json, refused: Callable[[str], StatusError
 class Scaled(msgspec.Struct, frozen=True):
     """An object with its Scale: `entries` are its managed fields, `replicas` where its versions have their replicas."""
 
-    call: Call
+    call: ResourceCall
     scale: Json
     entries: list[Json]
     replicas: Mapping[str, tuple[str, ...]]

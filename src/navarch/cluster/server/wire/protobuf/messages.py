@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Inline, MessageField, ValueType
+from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Inline, ProtobufField, ValueType
 from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
 from navarch.cluster.server.wire.request import Json
 
@@ -113,12 +113,12 @@ class ProtobufMessage:
         self._short = name.rpartition(".")[2]
 
     @cached_property
-    def _fields(self) -> dict[int, MessageField]:
+    def _fields(self) -> dict[int, ProtobufField]:
         """Made late, since messages may contain themselves."""
         return {number: _field(text) for number, text in _table().messages[self.name].items()}
 
     @cached_property
-    def _constant(self) -> dict[int, MessageField]:
+    def _constant(self) -> dict[int, ProtobufField]:
         """The fields that JSON has even if there is nothing in them."""
         return {number: field for number, field in self._fields.items() if not field.omitted}
 
@@ -165,7 +165,7 @@ def _message(name: str) -> ProtobufMessage:
     return ProtobufMessage(name)
 
 
-def _field(text: str) -> MessageField:
+def _field(text: str) -> ProtobufField:
     name, flags, shape, type_name = text.split(" ")
     if name == "-":
         return Inline(name, omitted=False, type=_type(type_name))

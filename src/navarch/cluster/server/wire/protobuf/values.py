@@ -46,7 +46,7 @@ class ValueType(Protocol):
         ...
 
 
-class MessageField(Protocol):
+class ProtobufField(Protocol):
     """One field of a message."""
 
     @property
@@ -142,7 +142,7 @@ class Inline(_NamedField):
         found.update(self.type.absent())
 
 
-SHAPES: dict[str, Callable[[str, bool, ValueType], MessageField]] = {
+SHAPES: dict[str, Callable[[str, bool, ValueType], ProtobufField]] = {
     "value": _PlainField,
     "pointer": _OptionalField,
     "list": _RepeatedField,

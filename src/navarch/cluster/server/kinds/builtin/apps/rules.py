@@ -32,7 +32,7 @@ from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
 from navarch.cluster.server.kinds.builtin.pods.checks import template_warnings, workload_warnings
 from navarch.cluster.server.kinds.builtin.pods.columns import template_of
 from navarch.cluster.server.kinds.builtin.pods.defaults import default_claim_spec, default_pod_spec
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.request import Json
 
 _NOTE: Final = "deprecated.daemonset.template.generation"
@@ -43,17 +43,17 @@ def noted(value: Json) -> None:
     _note(value, _generation(value))
 
 
-def begin_template_generation(value: Json, _: Operation) -> None:
+def begin_template_generation(value: Json, _: WriteContext) -> None:
     """A new DaemonSet begins with 1, or with what it says."""
     _note(value, max(1, _generation(value)))
 
 
-def count_template_generation(value: Json, old: Json, _: Operation) -> None:
+def count_template_generation(value: Json, old: Json, _: WriteContext) -> None:
     """It grows with each change of the template."""
     _note(value, _generation(old) + (value["spec"]["template"] != old["spec"]["template"]))
 
 
-def keep_template_generation(value: Json, old: Json, _: Operation) -> None:
+def keep_template_generation(value: Json, old: Json, _: WriteContext) -> None:
     """A write of the status leaves it alone."""
     _note(value, _generation(old))
 
@@ -219,6 +219,7 @@ _LABELS: Final = ("spec", "template", "metadata", "labels")
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "replicationcontrollers"): Rules(
+        deletion=DeletionRules(orphans_dependents=True),
         default=default_replication_controller,
         check=check_replication_controller,
         warnings=workload_warnings,

@@ -25,7 +25,7 @@ from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusS
 from navarch.cluster.server.kinds.builtin.pods.checks import cron_job_warnings, workload_warnings
 from navarch.cluster.server.kinds.builtin.pods.columns import template_of
 from navarch.cluster.server.kinds.builtin.pods.defaults import default_pod_spec
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.times import readable_time
 
@@ -137,7 +137,7 @@ _JOB_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
 _UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 
 
-def create_job(value: Json, _: Operation) -> None:
+def create_job(value: Json, _: WriteContext) -> None:
     """A job selects its pods by its own uid, unless it says how."""
     if value["spec"].get("manualSelector"):
         return
@@ -158,7 +158,7 @@ def job_fields(value: Json) -> Mapping[str, str]:
 class JobStatusStrategy(BuiltinStatusStrategy):
     """`jobs/status`: how a Job fares."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """A Job without labels has those of its template when it is read again, which one that goes is not."""
         super().prepare_update(value, old, operation)
         labels = (value["spec"]["template"].get("metadata") or {}).get("labels")
@@ -166,8 +166,15 @@ class JobStatusStrategy(BuiltinStatusStrategy):
             value["metadata"].setdefault("labels", {**labels})
 
 
+_ORPHAN_WARNING: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("batch/v1", "jobs"): Rules(
+        deletion=DeletionRules(orphans_dependents=True, orphan_warning=_ORPHAN_WARNING),
+        unknown_field_label='field label "{path}" not supported for Job',
         default=default_job,
         create=create_job,
         check=check_job,

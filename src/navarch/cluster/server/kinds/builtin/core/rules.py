@@ -30,7 +30,7 @@ from navarch.cluster.server.kinds.builtin.generic.checks import config_key, fina
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of, selectable
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import immutable_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -139,7 +139,7 @@ def service_account_warnings(value: Json, old: Json | None) -> list[str]:
     return [f"metadata.annotations[{_MOUNTABLE}]: {why}"]
 
 
-def create_namespace(value: Json, _: Operation) -> None:
+def create_namespace(value: Json, _: WriteContext) -> None:
     """Sets the phase Active and the finalizer `kubernetes`, which the namespace controller removes."""
     value["status"] = {"phase": "Active"}
     finalizers = value["spec"].get("finalizers") or []
@@ -152,12 +152,12 @@ def mark_namespace_deleted(value: Json) -> None:
     value["status"] = {**value.get("status", {}), "phase": "Terminating"}
 
 
-def create_service_account(value: Json, _: Operation) -> None:
+def create_service_account(value: Json, _: WriteContext) -> None:
     """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
 
-def update_service_account(value: Json, _old: Json, _: Operation) -> None:
+def update_service_account(value: Json, _old: Json, _: WriteContext) -> None:
     """Drops every field but the name of the referenced secrets."""
     _keep_names_of_secrets(value)
 
@@ -224,6 +224,8 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         cells=secret_cells,
     ),
     ("v1", "namespaces"): Rules(
+        deletion=DeletionRules(has_spec_finalizers=True, checks_in_storage=True),
+        selects_namespace=False,
         default=default_namespace,
         create=create_namespace,
         check=check_namespace,
@@ -256,6 +258,8 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         returns_deleted=True,
     ),
     ("v1", "events"): Rules(
+        deletion=DeletionRules(has_dependents=False),
+        has_watch_cache=False,
         check=check_event,
         name_faults=path_segment_faults,
         fields=event_fields,
@@ -266,6 +270,8 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         convert=convert_events,
     ),
     ("events.k8s.io/v1", "events"): Rules(
+        deletion=DeletionRules(has_dependents=False),
+        has_watch_cache=False,
         check=check_event,
         check_update=check_event_update,
         fields=events_v1_fields,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from navarch._base.clock import Clock
-from navarch.cluster.server.objects.types import Column
+from navarch.cluster.server.objects.types import TableColumn
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.times import readable_time, wire_time
 
@@ -157,7 +157,7 @@ Cells = Callable[[Json, Ages], list[Any]]
 class Rows:
     """Makes the row of an object with the `cells` of its kind, or with its name and age."""
 
-    def __init__(self, cells: Cells | None, columns: tuple[Column, ...], ages: Ages) -> None:
+    def __init__(self, cells: Cells | None, columns: tuple[TableColumn, ...], ages: Ages) -> None:
         self._cells = cells
         self._columns = columns
         self._ages = ages

@@ -14,7 +14,7 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Cells, Rows
 from navarch.cluster.server.kinds.builtin.generic.schema import BuiltinSchema
 from navarch.cluster.server.kinds.builtin.reset_fields import ResetFields
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause
@@ -55,9 +55,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The rules of one kind; the defaults are the behaviour of most kinds."""
 
     default: Callable[[Json], None] = nothing
-    create: Callable[[Json, Operation], None] = nothing
-    update: Callable[[Json, Json, Operation], None] = nothing
-    update_status: Callable[[Json, Json, Operation], None] = nothing
+    create: Callable[[Json, WriteContext], None] = nothing
+    update: Callable[[Json, Json, WriteContext], None] = nothing
+    update_status: Callable[[Json, Json, WriteContext], None] = nothing
     """Completes a status that is written as a subresource."""
     check: Callable[[Json], Iterable[Cause]] = no_causes
     check_new: Callable[[Json], Iterable[Cause]] = no_causes
@@ -100,6 +100,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Converts objects to another apiVersion; None for kinds with one shape."""
     storage_version: str = ""
     """The version that is stored; "" is the version that is served."""
+    deletion: DeletionRules = DeletionRules()
+    has_watch_cache: bool = True
+    """Malformed resource versions are reported in the words of Kubernetes' watch cache."""
+    selects_namespace: bool = True
+    """Field selectors may name `metadata.namespace`."""
+    unknown_field_label: str = ""
+    """The message about a field selector that names `{path}`; empty for the usual one."""
     storage_prefix: str = ""
     """The prefix of the keys in etcd, below `/registry/`; "" is the name of the resource."""
 
@@ -141,7 +148,7 @@ class BuiltinStrategy:
             _put(value, way, [])
         self._rules.default(value)
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:
         """Drops the fields that clients cannot set, and starts the generation if the kind has one."""
         self._forget_empty_lists(value)
         for name in self._reset_fields.create:
@@ -151,7 +158,7 @@ class BuiltinStrategy:
             value["metadata"]["generation"] = 1
         self._rules.create(value, operation)
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """Restores the fields that the object's own path does not accept, and counts the generation if the kind has one."""
         self._forget_empty_lists(value)
         self._written.reset(value, old)
@@ -216,10 +223,10 @@ class BuiltinStrategy:
 class BuiltinStatusStrategy(BuiltinStrategy):
     """The strategy of the `status` subresource of a built-in kind."""
 
-    def prepare_create(self, value: Json, operation: Operation) -> None:
+    def prepare_create(self, value: Json, operation: WriteContext) -> None:
         """Does nothing: a status is never created on its own."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """Takes the status, and the metadata that the kind accepts."""
         self._written.reset(value, old)
         self._rules.update_status(value, old, operation)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
 from navarch.cluster.server.kinds.builtin.networking.defaults import needs_health_port
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import WriteContext
 from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -66,11 +66,11 @@ class ServiceAllocator:
         """Returns the rules of Services with rules that also allocate addresses and ports."""
         rules = every[_SERVICES]
 
-        def create(value: Json, operation: Operation) -> None:
+        def create(value: Json, operation: WriteContext) -> None:
             rules.create(value, operation)
             self._give(value, operation)
 
-        def update(value: Json, old: Json, operation: Operation) -> None:
+        def update(value: Json, old: Json, operation: WriteContext) -> None:
             rules.update(value, old, operation)
             self._give(value, operation)
 
@@ -86,7 +86,7 @@ class ServiceAllocator:
 
         return {_SERVICES: replace(rules, create=create, update=update, check=check, check_update=check_update)}
 
-    def _give(self, value: Json, operation: Operation) -> None:
+    def _give(self, value: Json, operation: WriteContext) -> None:
         """Fills in what the service needs and does not say."""
         spec = value["spec"]
         if spec.get("type") in _WITH_ADDRESS and not spec.get("clusterIP"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Final
 
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import WriteContext
 from navarch.cluster.server.wire.request import Json
 
 _INSIDE: Final = frozenset({"ClusterIP", "NodePort", "LoadBalancer"})
@@ -84,13 +84,13 @@ def default_endpoints(value: Json) -> None:
 _WITH_PORTS: Final = frozenset({"NodePort", "LoadBalancer"})
 
 
-def create_service(value: Json, _: Operation) -> None:
+def create_service(value: Json, _: WriteContext) -> None:
     """A new Service gets its families of addresses."""
     default_families(value["spec"])
     _drop_policy_of_names(value["spec"])
 
 
-def update_service(value: Json, old: Json, _: Operation) -> None:
+def update_service(value: Json, old: Json, _: WriteContext) -> None:
     """An update that says nothing about addresses and node ports keeps them; what its type has no use for goes."""
     _keep_what_is_given_out(value["spec"], old["spec"])
     default_families(value["spec"], old["spec"].get("ipFamilyPolicy"))

@@ -24,7 +24,7 @@ from navarch.cluster.server.kinds.builtin.pods.containers import check_ephemeral
 from navarch.cluster.server.kinds.builtin.pods.defaults import containers_of, default_pod, default_pod_template
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import metadata_update_faults
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import DeletionRules, WriteContext
 from navarch.cluster.server.wire.causes import forbidden, invalid
 from navarch.cluster.server.wire.request import Json
 from navarch.errors import Cause
@@ -32,7 +32,7 @@ from navarch.errors import Cause
 _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
-def create_pod(value: Json, _: Operation) -> None:
+def create_pod(value: Json, _: WriteContext) -> None:
     """A pod begins as pending, with the class that its resources give it."""
     value["status"] = {"phase": "Pending", "qosClass": qos_class(value["spec"])}
     value["spec"]["terminationGracePeriodSeconds"] = _grace(value["spec"])
@@ -108,7 +108,7 @@ class PodStatusStrategy(BuiltinStatusStrategy):
         if status.get("podIP") and not status.get("podIPs"):
             status["podIPs"] = [{"ip": status["podIP"]}]
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:
         """A pod stays in its class."""
         super().prepare_update(value, old, operation)
         status = value["status"] = {**(value.get("status") or {})}
@@ -119,7 +119,7 @@ class PodStatusStrategy(BuiltinStatusStrategy):
 class EphemeralContainersStrategy(BuiltinStrategy):
     """`pods/ephemeralcontainers`: containers for debugging, which are added and never removed."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """Takes the ephemeral containers."""
         self._written.reset(value, old)
         count_generation(value, old)
@@ -140,7 +140,7 @@ class EphemeralContainersStrategy(BuiltinStrategy):
 class ResizeStrategy(BuiltinStrategy):
     """`pods/resize`: the resources of containers that run."""
 
-    def prepare_update(self, value: Json, old: Json, operation: Operation) -> None:  # noqa: ARG002 - the contract's
+    def prepare_update(self, value: Json, old: Json, operation: WriteContext) -> None:  # noqa: ARG002 - the contract's
         """Takes the resources of each container, and nothing else; other containers are left to be refused."""
         self._written.reset(value, old)
         if not [*resize_faults(value["spec"], old["spec"], "spec")]:
@@ -178,6 +178,7 @@ def check_pod_template(value: Json) -> Iterator[Cause]:
 
 RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "pods"): Rules(
+        deletion=DeletionRules(marks_first=True),
         default=default_pod,
         create=create_pod,
         check=check_pod,

@@ -26,20 +26,20 @@ from navarch.cluster.server.kinds.builtin.storage.checks import (
     check_volume_update,
     claim_warnings,
 )
-from navarch.cluster.server.objects.types import Operation
+from navarch.cluster.server.objects.types import WriteContext
 from navarch.cluster.server.wire.request import Json
 
 _SOURCES: Final = frozenset({("PersistentVolumeClaim", ""), ("VolumeSnapshot", "snapshot.storage.k8s.io")})
 """The kinds that `dataSource` can name."""
 
 
-def create_claim(value: Json, _: Operation) -> None:
+def create_claim(value: Json, _: WriteContext) -> None:
     """A claim is pending."""
     value["status"] = {"phase": "Pending"}
     _settle(value["spec"], had_source=False)
 
 
-def update_claim(value: Json, old: Json, _: Operation) -> None:
+def update_claim(value: Json, old: Json, _: WriteContext) -> None:
     """Clients that know one of the two ways leave the other alone."""
     before = old["spec"]
     _settle(value["spec"], had_source=bool(before.get("dataSource") or before.get("dataSourceRef")))
@@ -92,7 +92,7 @@ def default_csi_driver(value: Json) -> None:
 _CLASS_PROTECTION: Final = "kubernetes.io/vac-protection"
 
 
-def create_persistent_volume(value: Json, _: Operation) -> None:
+def create_persistent_volume(value: Json, _: WriteContext) -> None:
     """A volume is pending since now."""
     value["status"] = {
         "phase": "Pending",
@@ -100,7 +100,7 @@ def create_persistent_volume(value: Json, _: Operation) -> None:
     }
 
 
-def update_persistent_volume_status(value: Json, old: Json, operation: Operation) -> None:
+def update_persistent_volume_status(value: Json, old: Json, operation: WriteContext) -> None:
     """When the phase changed is noted, unless whoever changes it says it."""
     status, before = value.get("status") or {}, old.get("status") or {}
     since, given = before.get("lastPhaseTransitionTime"), status.get("lastPhaseTransitionTime")
@@ -112,7 +112,7 @@ def update_persistent_volume_status(value: Json, old: Json, operation: Operation
         value["status"] = {**status, "lastPhaseTransitionTime": noted}
 
 
-def create_attributes_class(value: Json, _: Operation) -> None:
+def create_attributes_class(value: Json, _: WriteContext) -> None:
     """A class of volume attributes stays while volumes use it."""
     finalizers = value["metadata"].get("finalizers") or []
     if _CLASS_PROTECTION not in finalizers:

@@ -34,19 +34,19 @@ _AT_ONCE: Final = 50
 """So many pods are checked before other requests get their turn."""
 
 
-class _PodOwner(msgspec.Struct):
+class _CheckedPodOwner(msgspec.Struct):
     uid: str = ""
     controller: bool | None = None
 
 
-class _OwnedMetadata(msgspec.Struct):
-    ownerReferences: list[_PodOwner] | None = None  # noqa: N815 - as it is stored
+class _CheckedPodMetadata(msgspec.Struct):
+    ownerReferences: list[_CheckedPodOwner] | None = None  # noqa: N815 - as it is stored
 
 
 class _OwnedPod(msgspec.Struct):
     """The part of a pod that names its controller."""
 
-    metadata: _OwnedMetadata
+    metadata: _CheckedPodMetadata
 
 
 _OWNED: Final = msgspec.json.Decoder(_OwnedPod)
