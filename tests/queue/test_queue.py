@@ -83,7 +83,7 @@ async def test_done_wakes_a_worker_for_the_key_that_was_held_back() -> None:
 async def test_done_without_get_is_refused() -> None:
     """Twice done would let a second worker onto the key."""
     queue = queue_of("a")
-    with pytest.raises(ValueError, match="expected a key that was handed out by the queue 'test', got a"):
+    with pytest.raises(ValueError, match="expected a key that a worker has from the queue 'test', got a"):
         queue.done("a")
     queue.done(await taken(queue))
     with pytest.raises(ValueError, match="call done once"):

@@ -41,7 +41,7 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.server.wire.times import read_time
 from navarch.errors import InvalidValueError, NavarchError
 from navarch.schema import cel
-from navarch.schema.cel.schema_values import counted_units
+from navarch.schema.cel.values import counted_units
 from navarch.schema.json_schema import field_path
 from navarch.schema.values.formats import _CHECKS as FORMATS  # the table itself: a new format is measured, too
 from navarch.schema.values.schema import Schema
@@ -340,12 +340,12 @@ PARSERS: tuple[Parser, ...] = (
     _texts("times", parse_time, "api/times.py"),
     _texts("times of stored objects", read_time, "cluster/server/wire/times.py"),
     _texts("warnings", lambda text: bounded_warnings([text]), "cluster/server/wire/request.py"),
-    _texts("label selectors", Labels, "api/selectors.py", "api/label_grammar.py"),
-    _texts("label terms", parse_label_terms, "api/label_grammar.py"),
+    _texts("label selectors", Labels, "api/selectors.py", "api/names.py"),
+    _texts("label terms", parse_label_terms, "api/names.py"),
     _texts("field selectors", Fields, "api/selectors.py"),
     _texts("faults of label selectors", label_selector_fault, "cluster/server/objects/selectors.py"),
     _texts("faults of field selectors", field_selector_fault, "cluster/server/objects/selectors.py"),
-    _texts("schedules", schedule_of, "api/schedules.py"),
+    _texts("schedules", schedule_of, "api/cron.py"),
     _texts("faults of schedules", schedule_fault, "cluster/server/kinds/builtin/batch/checks.py"),
     *(
         _texts(f"names: {name}", rule.faults, "api/names.py")
@@ -384,7 +384,7 @@ PARSERS: tuple[Parser, ...] = (
         "parts of a number", lambda text: part_of(text, 10, up=True), "cluster/controllers/workloads/pod_creation.py"
     ),
     _texts("indexes of jobs", lambda text: parse_indexes(text, 100), "cluster/controllers/workloads/jobs/indexes.py"),
-    _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/schema_values.py"),
+    _texts("spans of time", lambda text: [*counted_units(text)], "schema/cel/values.py"),
     _texts("paths of fields", lambda text: field_path(text, {"type": "object"}), "schema/json_schema.py"),
     *(
         Parser(f"format {name}", check, ("schema/values/formats.py", "schema/values/addresses.py"), TEXTS, ())

@@ -21,7 +21,7 @@ else:
             "generation.definition": ("Webhook", "check", "crd", "schema_of"),
             "inspection.manifest": ("definition_faults",),
             "inspection.structural": ("DefinitionFault",),
-            "values.compiled": ("Schema", "default", "prune", "validate"),
+            "values.schema": ("Schema", "default", "prune", "validate"),
         },
     )
 

@@ -48,7 +48,7 @@ else:
     __getattr__ = lazy_exports(
         __name__,
         {
-            "cost": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"),
+            "cost_estimate": ("CRD_COST_LIMIT", "RULE_COST_LIMIT", "cardinality_of"),
             "program": ("Program", "compile"),
             "schema_types": ("type_of_schema",),
             "schema_values": ("Converter", "converter_of", "value_of"),

@@ -9,9 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterator, Mapping
-from itertools import groupby
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from navarch.api.strconv import parse_int64
 from navarch.schema.cel.containers import KeyedList, SchemaList, SchemaObject, SetList, UnreadableValue
@@ -20,33 +19,7 @@ from navarch.schema.cel.lexer import escape
 from navarch.schema.cel.library.formats import is_date
 from navarch.schema.cel.library.times import parse_duration, parse_timestamp
 from navarch.schema.cel.schema_types import Schema, is_embedded, with_resource_fields
-from navarch.schema.cel.values import INT_MAX, NANOS, CelDuration, Timestamp, checked_duration
-
-_DIGITS: Final = frozenset("0123456789")
-_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
-
-
-def counted_units(text: str) -> Iterator[tuple[str, str]]:
-    """Yields every number with the word that follows it, in lower case; spaces may separate them.
-
-    >>> list(counted_units("1 Week, 12h and 3"))
-    [('1', 'week'), ('12', 'h')]
-    """
-    count = ""
-    for kind, characters in groupby(text, _kind):
-        run = "".join(characters)
-        if kind == "letters" and count:
-            yield count, run.lower()
-        count = run if kind == "digits" else count if kind == "space" else ""
-
-
-def _kind(character: str) -> str:
-    if character in _DIGITS:
-        return "digits"
-    if character in _LETTERS:
-        return "letters"
-    return "space" if character.isspace() else "other"
-
+from navarch.schema.cel.values import INT_MAX, NANOS, CelDuration, Timestamp, checked_duration, counted_units
 
 Converter: TypeAlias = Callable[[Any], object]
 

@@ -5,8 +5,10 @@ int, float, str, bytes, bool, None, list and dict represent themselves; this mod
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from itertools import groupby
+from typing import ClassVar, Final
 
 from navarch.schema.cel import types
 from navarch.schema.cel.errors import CelEvaluationError
@@ -121,3 +123,29 @@ def checked_timestamp(nanos: int, offset: int = 0) -> Timestamp:
     if _FIRST_SECOND <= nanos // NANOS <= _LAST_SECOND:
         return Timestamp(nanos, offset)
     raise CelEvaluationError("timestamp overflow: a timestamp lies in the years 1 to 9999")
+
+
+_DIGITS: Final = frozenset("0123456789")
+_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZµ")
+
+
+def counted_units(text: str) -> Iterator[tuple[str, str]]:
+    """Yields every number with the word that follows it, in lower case; spaces may separate them.
+
+    >>> list(counted_units("1 Week, 12h and 3"))
+    [('1', 'week'), ('12', 'h')]
+    """
+    count = ""
+    for kind, characters in groupby(text, _kind):
+        run = "".join(characters)
+        if kind == "letters" and count:
+            yield count, run.lower()
+        count = run if kind == "digits" else count if kind == "space" else ""
+
+
+def _kind(character: str) -> str:
+    if character in _DIGITS:
+        return "digits"
+    if character in _LETTERS:
+        return "letters"
+    return "space" if character.isspace() else "other"

@@ -13,7 +13,7 @@ from typing import Any
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.api.strconv import parse_int64
 from navarch.errors import DefinitionError
-from navarch.schema.cel.schema_values import counted_units
+from navarch.schema.cel.values import counted_units
 from navarch.schema.values.addresses import is_email, is_uri
 
 
