@@ -59,6 +59,7 @@ types: $(STAMP)
 
 imports: $(STAMP)
 	$(BIN)/lint-imports
+	$(BIN)/python -m census --check
 
 generated: $(STAMP)
 	$(BIN)/python -m kubernetes_api check

@@ -22,9 +22,9 @@ from navarch.observe.metrics import (
     Metrics,
     MetricSource,
     Outcome,
-    QueueMetrics,
     RequestMetrics,
     WatchStatus,
+    WorkQueueMetrics,
 )
 from navarch.queue import WorkQueue
 
@@ -120,7 +120,7 @@ class Queue:
 def test_queue_is_asked_when_somebody_looks() -> None:
     """Depth and unfinished work are those at the scrape."""
     queue = Queue(3, [1.0, 2.5])
-    metrics = QueueMetrics("memcached")
+    metrics = WorkQueueMetrics("memcached")
     metrics.source = queue
     labels = ("memcached", "memcached")
     found = shown(metrics)
@@ -134,7 +134,7 @@ def test_queue_is_asked_when_somebody_looks() -> None:
 
 def test_queue_counts_what_goes_through_it() -> None:
     """Adds, retries, waiting and working times are counted."""
-    metrics = QueueMetrics("memcached")
+    metrics = WorkQueueMetrics("memcached")
     metrics.added()
     metrics.added()
     metrics.retried()
@@ -291,7 +291,7 @@ def test_counting_does_not_import_prometheus() -> None:
 
 def test_work_queue_can_be_asked() -> None:
     """The work queue fulfils the protocol of the metrics, and the reverse."""
-    metrics = QueueMetrics("memcached")
+    metrics = WorkQueueMetrics("memcached")
     queue: WorkQueue[str] = WorkQueue("memcached", ManualClock(), random.Random(1), metrics=metrics)
     metrics.source = queue
     queue.add("default/cache")

@@ -21,7 +21,7 @@ from navarch.controller.events import Recorder
 from navarch.controller.read_tracker import ReadTracker
 from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name, is_plain
 from navarch.controller.triggers import Causes, Triggers
-from navarch.observe.metrics import ControllerMetrics, Metrics, QueueMetrics
+from navarch.observe.metrics import ControllerMetrics, Metrics, WorkQueueMetrics
 from navarch.queue import LOW, QueueOptions, WorkQueue
 
 __all__ = ["ControllerBuilder", "WiredController"]
@@ -122,7 +122,7 @@ class ControllerBuilder:
         return f"{self.operator}/{declared.name}"
 
     def _queue(self, declared: Declared[Any, Any]) -> WorkQueue[Key]:
-        metrics = QueueMetrics(declared.name)
+        metrics = WorkQueueMetrics(declared.name)
         queue: WorkQueue[Key] = WorkQueue(
             declared.name,
             self.client.clock,

@@ -24,7 +24,7 @@ __all__ = [
     "MetricSource",
     "Metrics",
     "Outcome",
-    "QueueMetrics",
+    "WorkQueueMetrics",
     "QueueSource",
     "RequestMetrics",
     "Sample",
@@ -114,7 +114,7 @@ class QueueSource(Protocol):
         ...
 
 
-class QueueMetrics:
+class WorkQueueMetrics:
     """One work queue; it has the name of its controller."""
 
     __slots__ = ("_adds", "_labels", "_retries", "_waited", "_worked", "source")
