@@ -115,7 +115,7 @@ def test_cluster_that_was_made_without_nodes_goes_on_without(program: Program) -
     program.run("cluster", "down", "--name", "dev")
     refused = program.run("cluster", "up", "--name", "dev", "--nodes", "1")
     assert refused.returncode == 1
-    assert "the cluster was made without nodes" in refused.stderr
+    assert "the cluster was created without nodes" in refused.stderr
     assert program.run("cluster", "up", "--name", "dev").returncode == 0
 
 

@@ -43,7 +43,6 @@ CONVERTING = {"int", "float", "Decimal"}
 NAMED = ("parse", "decode", "scan")
 
 NOT_REACHED = {
-    "_base/tether.py": "its own command line",
     "api/codec.py": "for clients: answers of an API server; msgspec decodes them",
     "api/merge_patch.py": "shows values that were decoded",
     "api/model.py": "looks at annotations of Python classes",
