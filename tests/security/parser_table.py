@@ -251,14 +251,11 @@ _TEXT_FUNCTIONS = (
 _CEL_LIBRARY = (
     "schema/cel/library/conversions.py",
     "schema/cel/library/formats.py",
-    "schema/cel/library/formatting.py",
+    "schema/cel/library/strings.py",
     "schema/cel/library/network.py",
-    "schema/cel/library/numbers.py",
     "schema/cel/library/quantities.py",
     "schema/cel/library/regex.py",
-    "schema/cel/library/semver.py",
     "schema/cel/library/times.py",
-    "schema/cel/library/urls.py",
 )
 
 _LISTS: Mapping[str, Shape] = {

@@ -80,17 +80,17 @@ class Condition(Model):
     """One condition of an object: its status, the time of its last transition, and the reason."""
 
     type: Annotated[str, Meta(max_length=316, pattern=_QUALIFIED_NAME)]
-    """What is said, in CamelCase, for example Available."""
+    """The type of the condition, in CamelCase, for example Available."""
     status: ConditionStatus
-    """Whether it is so."""
+    """The status of the condition."""
     reason: Annotated[str, Meta(min_length=1, max_length=1024, pattern=_REASON)]
-    """Why, in one CamelCase word that programs can rely on."""
+    """The reason of the last transition, one CamelCase word that programs can rely on."""
     message: Annotated[str, Meta(max_length=32768)] = ""
-    """Why, in a sentence for people."""
+    """The reason of the last transition, a sentence for people."""
     last_transition_time: datetime
-    """When the status last changed."""
+    """The time of the last transition of the status."""
     observed_generation: Annotated[int, Meta(ge=0)] | None = None
-    """The generation of the object this was said of."""
+    """The generation of the object that the condition is based on."""
 
 
 class Spec(Model):
@@ -101,9 +101,9 @@ class Status(Model):
     """The observed state. Subclass it; every field needs a default, since a new object has no status yet."""
 
     observed_generation: int | None = None
-    """The generation of the spec that this status speaks of."""
+    """The generation of the spec that this status is based on."""
     conditions: Annotated[list[Condition], ListMap("type")] = []
-    """What can be said of the object right now."""
+    """The conditions of the object."""
 
     def condition(self, type: str) -> Condition | None:  # noqa: A002 - Kubernetes' own word
         """Returns the condition of that type; None if there is none."""
