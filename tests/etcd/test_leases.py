@@ -65,7 +65,7 @@ async def test_a_lease_is_kept_three_times_as_often_as_needed(member: EtcdCluste
             await clock.until_sleeping()
             await etcd.leases.revoke(lease.id)
             await clock.advance(20)
-        assert "is over" in keeping.result()
+        assert "has expired" in keeping.result()
 
 
 async def _end_of(keeping: Awaitable[None]) -> str:

@@ -26,10 +26,10 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     ("EtcdBackup", {"clusterName": "c"}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdBackup", {"clusterName": "c", **S3, **LOCAL}, "exactly one of s3, gcs, abs, pvc and local"),
     ("EtcdBackup", {**S3}, "either clusterName or etcdEndpoints"),
-    ("EtcdBackup", {"clusterName": "c", **LOCAL, "storageType": "S3"}, "storageType is another one"),
+    ("EtcdBackup", {"clusterName": "c", **LOCAL, "storageType": "S3"}, "storageType differs from the destination"),
     ("EtcdBackup", {"clusterName": "c", "local": {"path": "/etc/passwd"}}, "spec.local.path"),
     ("EtcdBackup", {"clusterName": "c", **S3, **PVC}, "exactly one of s3, gcs, abs, pvc and local"),
-    ("EtcdBackup", {"clusterName": "c", **PVC, "storageType": "Local"}, "storageType is another one"),
+    ("EtcdBackup", {"clusterName": "c", **PVC, "storageType": "Local"}, "storageType differs from the destination"),
     ("EtcdBackup", {"clusterName": "c", "pvc": {"claimName": "../x", "path": "a/b"}}, "spec.pvc.claimName"),
     ("EtcdBackup", {"clusterName": "c", "pvc": {"claimName": "x", "path": "/a"}}, "spec.pvc.path"),
     (
@@ -85,7 +85,7 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     (
         "EtcdRestore",
         {"etcdCluster": {"name": "c"}, **LOCAL, "backupStorageType": "S3"},
-        "backupStorageType is another one",
+        "backupStorageType differs from the destination",
     ),
 ]
 

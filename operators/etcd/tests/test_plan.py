@@ -58,7 +58,7 @@ def test_members_of_two_clusters_stop_everything() -> None:
     seen = healthy(cluster)
     plan = decide(cluster, replace(seen, reports={**seen.reports, "c-2": MemberReport(member=3, cluster=9, leader=3)}))
     assert (plan.reason, plan.stuck, plan.step) == ("IdentityMismatch", True, None)
-    assert "c-2 says 9" in plan.message
+    assert "c-2 reports 9" in plan.message
 
 
 def test_a_corrupt_member_that_is_needed_is_kept() -> None:
@@ -116,7 +116,7 @@ def test_the_next_minor_version_waits_until_members_agree_on_the_last() -> None:
     cluster.spec.version = "3.6.8"
     early = decide(cluster, replace(seen, agreed_version="3.4.0"))
     assert (early.reason, early.step) == ("RollingOut", None)
-    assert "agree that all of them have 3.5" in early.message
+    assert "the cluster version to become 3.5" in early.message
     assert decide(cluster, replace(seen, agreed_version="3.5.0")).step == DeletePod("c-2")
 
 

@@ -62,7 +62,7 @@ def test_a_cluster_that_is_being_restored_is_not_said_to_be_gone() -> None:
     assert "is being restored" in plan.message
     gone = decide(cluster, NOTHING)
     assert (gone.step, gone.stuck) == (None, True)
-    assert "make an EtcdRestore" in gone.message
+    assert "create an EtcdRestore" in gone.message
 
 
 def test_a_cluster_whose_restore_is_gone_does_not_begin_with_nothing() -> None:

@@ -95,7 +95,8 @@ async def test_a_restore_waits_for_the_one_that_is_at_work(cluster: Cluster) -> 
         pod = await seed_with(cluster, "3.5.1")
         await cluster.create(again())
         await cluster.eventually(
-            lambda: cluster.get(EtcdRestore, "again"), lambda it: "back is under way" in it.status.reason
+            lambda: cluster.get(EtcdRestore, "again"),
+            lambda it: "waiting for EtcdRestore back of the same cluster" in it.status.reason,
         )
         assert (await cluster.get(Pod, pod.name)).metadata.uid == pod.metadata.uid
         await cluster.delete(EtcdRestore, "back")
@@ -128,7 +129,7 @@ async def test_a_restore_that_was_slower_begins_again_after_the_other(cluster: C
     async with cluster.run(etcd_operator()):
         await cluster.eventually(
             lambda: cluster.get(EtcdRestore, "again"),
-            lambda it: not it.status.phase and "back is under way" in it.status.reason,
+            lambda it: not it.status.phase and "waiting for EtcdRestore back of the same cluster" in it.status.reason,
         )
         assert (await cluster.get(EtcdCluster, NAME)).annotations[RESTORING] == first
 

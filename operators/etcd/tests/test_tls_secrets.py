@@ -348,7 +348,7 @@ async def test_a_secret_of_somebody_else_is_not_overwritten() -> None:
     assert told.endswith("--namespace=team-a --clusterrole=etcd-operator-secrets --serviceaccount=ops:etcd")
     shelf.forbidden = "a policy says no"
     assert (
-        "let the operator get Secret c-authorities: "
+        "the API server refused to get Secret c-authorities: "
         in (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
     )
 
@@ -374,7 +374,9 @@ async def test_a_secret_of_an_earlier_cluster_is_not_used() -> None:
     await CredentialCache().renew(before, on(shelf), ())
     for secret in shelf.secrets.values():
         set_controller(secret, before)
-    assert "is of another cluster" in (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
+    assert (
+        "belongs to another cluster of this name" in (await CredentialCache().renew(cluster, on(shelf), ())).faults[0]
+    )
     shelf.secrets.clear()
     assert (await CredentialCache().renew(cluster, on(shelf), ())).faults == ()
 

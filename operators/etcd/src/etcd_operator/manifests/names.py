@@ -150,7 +150,7 @@ def secure_peer_url(cluster: EtcdCluster, name: str) -> str:
 def pod_name_of(peer_urls: Iterable[str]) -> str:
     """Returns the pod name of the member with these peer URLs.
 
-    >>> pod_of(["http://example-0.example.default.svc:2380"])
+    >>> pod_name_of(["http://example-0.example.default.svc:2380"])
     'example-0'
     """
     for url in peer_urls:
