@@ -24,11 +24,11 @@ __all__ = [
     "MetricSource",
     "Metrics",
     "Outcome",
-    "WorkQueueMetrics",
     "QueueSource",
     "RequestMetrics",
     "Sample",
     "WatchStatus",
+    "WorkQueueMetrics",
 ]
 
 Outcome = Literal["success", "requeue", "requeue_after", "error", "terminal", "crash", "timeout"]
