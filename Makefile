@@ -33,7 +33,7 @@ demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the REA
 	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
-	$(PYTEST) -m "not real"
+	$(PYTEST) -m "not real and not long"
 
 # Without the peers, which need newer libraries than Navarch.
 oldest: $(STAMP) ## The fast suite with the oldest version of each dependency that pyproject.toml allows
@@ -41,7 +41,7 @@ oldest: $(STAMP) ## The fast suite with the oldest version of each dependency th
 	$(PYTHON) -m venv $(VENV)/oldest
 	$(VENV)/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema]" --group test-tools --group rig
-	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real" $(ARGS)
+	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real and not long" $(ARGS)
 
 shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator
 	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(WORKERS) $(ARGS)
@@ -75,8 +75,8 @@ format: $(STAMP) ## Format the code and mend what ruff can mend
 rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it is missing)
 	$(BIN)/python -m rig build
 
-e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes
-	$(PYTEST) -m real tests operators
+e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes, and the tests that run for long
+	$(PYTEST) -m "real or long" tests operators
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers

@@ -29,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _command(workers: str) -> list[str]:
     """That of `make test`, in bad weather."""
     pytest = [sys.executable, "-m", "pytest", "-p", "shake.plugin"]
-    return [*pytest, f"--numprocesses={workers}", "--dist=worksteal", "-m", "not real"]
+    return [*pytest, f"--numprocesses={workers}", "--dist=worksteal", "-m", "not real and not long"]
 
 
 def _again(options: argparse.Namespace, told: list[str]) -> str:
