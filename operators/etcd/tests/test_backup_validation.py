@@ -35,7 +35,7 @@ NONSENSE: list[tuple[str, dict[str, Any], str]] = [
     (
         "EtcdBackup",
         {"clusterName": "c", "pvc": {"claimName": "x", "path": "a/b", "className": "fast"}},
-        "give its size too",
+        "set its size too",
     ),
     (
         "EtcdBackup",
