@@ -23,7 +23,7 @@ DIFFERENT = (
     (r"127\.\d+\.128\.", "NETWORK."),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ.*", "SINCE"),
     (r"KUBECONFIG=\S+/navarch/", "KUBECONFIG=FOLDER/"),
-    (r"(is )\S+/python3", r"\1python3"),
+    (r"(runs )\S+/python3", r"\1python3"),
     (r"web-[a-z0-9]+-[a-z0-9]{5}", "POD"),
     (r" +", " "),
     (r" $", ""),

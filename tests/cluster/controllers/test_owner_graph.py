@@ -15,7 +15,7 @@ from navarch.cluster.controllers.garbage_collection.owner_graph import (
 )
 
 PODS = Kind("", "v1", "Pod", plural="pods")
-NODES = Kind("", "v1", "GraphNode", plural="nodes", namespaced=False)
+NODES = Kind("", "v1", "Node", plural="nodes", namespaced=False)
 
 
 def node(uid: str, *owners: str, namespace: str = "default", blocks: bool = False, **fields: Any) -> GraphNode:
@@ -63,7 +63,7 @@ def test_owner_in_no_namespace_owns_anywhere() -> None:
         kind=PODS,
         key=Key("default", "pod"),
         uid="pod",
-        owners=(OwnerReferenceInfo(api_version="v1", kind="GraphNode", name="n1", uid="n1"),),
+        owners=(OwnerReferenceInfo(api_version="v1", kind="Node", name="n1", uid="n1"),),
     )
     assert graph.observe(pod) == set()
     assert list(graph.invalid(pod)) == []

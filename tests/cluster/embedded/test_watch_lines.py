@@ -94,7 +94,7 @@ async def test_lines_that_are_kept_are_bounded_in_bytes(monkeypatch: pytest.Monk
             made.append(self)
 
     monkeypatch.setattr(watches, "_KEPT_BYTES", 5000)
-    monkeypatch.setattr(watches, "Lines", Noted)
+    monkeypatch.setattr(watches, "WatchLines", Noted)
     async with EmbeddedCluster(clock=ManualClock()) as cluster, asyncio.timeout(SECONDS):
         stream = await opened(cluster, "application/json")
         for number in range(10):

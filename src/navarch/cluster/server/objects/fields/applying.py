@@ -42,7 +42,7 @@ def refused(conflicts: list[FieldConflict]) -> StatusError:
         }
         for conflict in conflicts
     ]
-    return StatusError(409, "FieldConflict", _message(conflicts), details={"causes": causes})
+    return StatusError(409, "Conflict", _message(conflicts), details={"causes": causes})
 
 
 def _message(conflicts: list[FieldConflict]) -> str:
