@@ -150,7 +150,7 @@ async def test_hostile_snapshots_are_refused_in_a_sentence(
             (folder / f"m{number}.db").write_bytes(good.path.read_bytes())
             (folder / f"m{number}.db.manifest.json").write_bytes(content)
             await cluster.create(restore(f"m{number}.db", f"manifest-{number}"))
-            await refused(cluster, f"manifest-{number}", "manifest of the snapshot cannot be read")
+            await refused(cluster, f"manifest-{number}", "the manifest of the snapshot is invalid")
     assert "Traceback" not in caplog.text
 
 

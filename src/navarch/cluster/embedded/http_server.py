@@ -318,7 +318,7 @@ def _lower_headers(request: BaseRequest) -> dict[str, str]:
 def _valid_text(received: str) -> str:
     r"""Replaces bytes that are not UTF-8 by U+FFFD, as Go does.
 
-    >>> _text("J\udcfcrgen") == "J\ufffdrgen"
+    >>> _valid_text("J\udcfcrgen") == "J\ufffdrgen"
     True
     """
     return received if received.isascii() else received.encode(errors="surrogateescape").decode(errors="replace")
