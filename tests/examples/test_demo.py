@@ -43,6 +43,7 @@ def counted(printed: str, what: str) -> int:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.long
 def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
     """Every step comes true, and no acknowledged write is lost; the report says what was counted."""
     printed = told("etcd_cluster.py", "operators/etcd/src")

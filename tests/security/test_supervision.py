@@ -376,6 +376,7 @@ def _removed(path: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.long
 async def test_bad_images_change_nothing_while_a_cluster_runs(program: Program) -> None:
     """Whatever is in the place of the file: it is told, pods of images that were known start, and it is read again when
     it is mended.
@@ -511,6 +512,7 @@ HARMED_STORES = (
 )
 
 
+@pytest.mark.long
 async def test_a_cluster_whose_objects_are_gone_is_refused(program: Program, tmp_path: Path) -> None:
     """However they went, and also after a crash: the words name the place and the remedy, and nothing is made anew."""
     served = started(program)

@@ -83,6 +83,7 @@ async def folder_of(cluster: Cluster, claim: str = "backups") -> Path:
 
 
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.long
 async def test_a_cluster_goes_back_to_a_backup_on_a_claim(cluster: Cluster) -> None:
     """The claim is made and stays; what the cluster had is beside the backup; nothing is left of the pods."""
     async with cluster.run(etcd_operator()):

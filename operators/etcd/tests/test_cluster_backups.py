@@ -104,6 +104,7 @@ async def test_a_cluster_waits_for_a_restore_that_is_not_its_own_to_go(cluster: 
 
 
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.long
 async def test_lost_data_comes_back_from_the_newest_backup_where_that_is_allowed(
     cluster: Cluster, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.cluster(nodes=3)
 TRUTH, LIE = b"the same on all of them", b"but not on this member!"
 
 
+@pytest.mark.long
 async def test_a_cluster_forms_and_heals(cluster: Cluster) -> None:
     """Three members from a seed; a deleted pod is the same member again, a lost disk is replaced, a leader may hang."""
     async with cluster.run(etcd_operator()):
@@ -36,6 +37,7 @@ async def test_a_cluster_forms_and_heals(cluster: Cluster) -> None:
             await a_member_with_other_data_is_replaced(cluster, f"{NAME}-0")
 
 
+@pytest.mark.long
 async def test_a_cluster_grows_by_voters_is_upgraded_and_sleeps(tmp_path: Path) -> None:
     """1 to 3 members without learners, from one of PyPI's etcds to the next, back to 1, to none, and back with the data."""
     async with machines({"3.5.0": older_etcd(tmp_path)}) as cluster, cluster.run(etcd_operator()):

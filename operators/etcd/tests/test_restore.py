@@ -70,6 +70,7 @@ async def refused(cluster: Cluster, message: str) -> None:
 
 
 @pytest.mark.cluster(nodes=3)
+@pytest.mark.long
 async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(cluster: Cluster, tmp_path: Path) -> None:
     """Three members serve what was backed up; what came later is in the safety copy."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
@@ -86,6 +87,7 @@ async def test_a_cluster_goes_back_to_its_snapshot_and_what_it_had_is_kept(clust
 
 
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.long
 async def test_two_restores_at_once_take_turns(cluster: Cluster, tmp_path: Path) -> None:
     """Never are both at work, and the cluster has what the second of them brought; what the first one did is kept."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
@@ -210,6 +212,7 @@ async def test_a_damaged_snapshot_touches_nothing(cluster: Cluster, tmp_path: Pa
 
 
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.long
 async def test_a_restore_goes_on_where_the_operator_was_stopped(cluster: Cluster, tmp_path: Path) -> None:
     """In each of its phases; and one whose cluster is silent waits before the first."""
     async with cluster.run(etcd_operator(backups=tmp_path)):

@@ -36,6 +36,7 @@ ISSUED = TlsPolicy(issued=IssuedTls())
 
 @pytest.mark.timeout(400)
 @pytest.mark.cluster(nodes=3)
+@pytest.mark.long
 async def test_tls_and_users_are_turned_on_while_somebody_writes(cluster: Cluster, tmp_path: Path) -> None:
     """No write is lost; then plain text, strangers and the wrong password are refused, and certificates are renewed."""
     async with cluster.run(etcd_operator(backups=tmp_path)):
@@ -101,6 +102,7 @@ async def backed_up(cluster: Cluster) -> None:
 
 
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.long
 async def test_a_cluster_waits_for_its_secrets_and_then_serves_with_tls_alone(cluster: Cluster) -> None:
     """The status names what is missing, and no pod is made; with all three Secrets it serves."""
     static = TlsPolicy(static=StaticTls(member=MemberTls(peer_secret="p", server_secret="s"), operator_secret="o"))

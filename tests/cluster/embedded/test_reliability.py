@@ -246,6 +246,7 @@ def _opened() -> Iterator[str]:
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.long
 async def test_clusters_in_a_row_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No process, mount, file or port, however many there were, each with a pod that ran."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
