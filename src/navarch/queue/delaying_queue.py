@@ -1,4 +1,4 @@
-"""Holds keys that join the work queue at a item time."""
+"""Holds keys that join the work queue at a given time."""
 
 from __future__ import annotations
 

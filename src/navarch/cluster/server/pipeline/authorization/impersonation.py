@@ -1,4 +1,4 @@
-"""Impersonator: a user acts as another user.
+"""Impersonation: a user acts as another user.
 
 Kubernetes 1.36 has five modes, tried in this order: as the node of the requester's own pod, as any node, as a ServiceAccount,
 as any other user (these four are constrained: they need `impersonate:<mode>` on the user and
