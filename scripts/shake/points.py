@@ -163,5 +163,6 @@ POINTS: Final = (
     Point("navarch.client.call", "ApiCaller", "open", late(_REQUESTS, _open)),
     Point("navarch.cluster.nodes.shim.runtime", "ShimRuntime", "start", late(_STARTS, _start)),
     Point("navarch.cluster.nodes.shim.runtime", "ShimContainer", "wait", late(_STARTS, _call)),
+    Point("navarch._base.movable_clock", "MovableClock", "_move", _calm, is_coroutine=False),
     Point("navarch._base.clock", "ManualClock", "__init__", _calm, is_coroutine=False),
 )

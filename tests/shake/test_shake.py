@@ -95,13 +95,14 @@ def test_delays_of_a_test_are_those_that_it_has_alone(monkeypatch: pytest.Monkey
     assert drawn(weather) == alone != others
 
 
-def test_test_that_owns_the_time_has_no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("point", POINTS[-2:], ids=lambda point: point.owner)
+def test_test_that_owns_the_time_has_no_delays(point: Point, monkeypatch: pytest.MonkeyPatch) -> None:
     """It moves time on when everything has had its turn; the next test has delays again."""
     weather = Weather("1", 1.0)
     clock = ModuleType("clock")
-    clock.ManualClock = type("ManualClock", (), {"__init__": lambda clock: None})  # type: ignore[attr-defined]
-    POINTS[-1].apply(clock, weather)
-    clock.ManualClock()
+    setattr(clock, point.owner, type(point.owner, (), {point.method: lambda clock: None}))
+    point.apply(clock, weather)
+    getattr(getattr(clock, point.owner)(), point.method)()
     assert not any(drawn(weather))
     monkeypatch.setenv("PYTEST_CURRENT_TEST", "tests/b.py::test_b (call)")
     assert any(drawn(weather))
