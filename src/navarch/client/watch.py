@@ -29,7 +29,7 @@ from navarch.errors import (
 )
 
 K = TypeVar("K")
-EventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+WatchEventType = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
 _log = logging.getLogger("navarch.client")
 _BACKOFF = Backoff(initial=0.1, maximum=30.0, jitter=0.5)
@@ -50,8 +50,8 @@ class WatchEvent(Generic[K]):
 
     __slots__ = ("_data", "_kind", "_object", "head", "type")
 
-    def __init__(self, type: EventType, kind: Readable[K], data: bytes, head: ObjectHead) -> None:  # noqa: A002 - the API's word
-        self.type: EventType = type
+    def __init__(self, type: WatchEventType, kind: Readable[K], data: bytes, head: ObjectHead) -> None:  # noqa: A002 - the API's word
+        self.type: WatchEventType = type
         self.head = head
         """The object's metadata, as far as it is needed to tell which object it is."""
         self._kind = kind
@@ -75,7 +75,7 @@ class WatchEvent(Generic[K]):
 
 
 class _WatchLine(msgspec.Struct, gc=False):
-    type: EventType | Literal["ERROR"]
+    type: WatchEventType | Literal["ERROR"]
     object: HeadOnly
 
 
@@ -258,7 +258,7 @@ class Watch(AsyncCloseable, Generic[K]):
         except DecodeError as error:
             raise BadAnswerError(f"{self._what}: expected a watch event, got {len(line)} bytes ({error})") from error
 
-    def _event(self, kind: EventType, head: ObjectHead, data: bytes) -> WatchEvent[K] | None:
+    def _event(self, kind: WatchEventType, head: ObjectHead, data: bytes) -> WatchEvent[K] | None:
         """Returns the event; None for a bookmark that was not requested."""
         if kind == "BOOKMARK" and self._in_initial and _ends_initial(data):
             self._in_initial = False

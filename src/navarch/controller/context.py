@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError, Future
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from navarch._base.tasks import gather_all
 from navarch.api import Dynamic, Key, Object
@@ -30,6 +30,7 @@ from navarch.controller.children import (
     unwanted,
 )
 from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.event_records import EventType
 from navarch.controller.log_fields import ReconcileFields
 from navarch.controller.read_tracker import TrackedRead
 from navarch.controller.reader import (
@@ -51,7 +52,6 @@ __all__ = ["Context", "ThreadContext"]
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
 
-EventType = Literal["Normal", "Warning"]
 
 _logger = logging.getLogger("navarch.reconcile")
 _AT_ONCE = 8
