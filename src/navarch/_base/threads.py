@@ -1,7 +1,8 @@
-"""A thread pool for blocking functions."""
+"""A thread pool for blocking functions, and how to tell them from coroutine functions."""
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -56,3 +57,8 @@ class ThreadPool:
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:
             call.run()
+
+
+def is_plain(function: Callable[..., Any]) -> bool:
+    """Returns whether the function has to run in a thread: neither it nor its `__call__` is a coroutine function."""
+    return not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as said

@@ -16,6 +16,7 @@ from navarch.cache.collection import Change, Collection
 from navarch.cache.entry import Entry, Owner, entry_of, only_status_differs
 from navarch.cache.feed import Namespaces
 from navarch.cache.informer import Informer, State
+from navarch.cache.lookup import Lookup
 
 __all__ = [
     "Cache",
@@ -25,6 +26,7 @@ __all__ = [
     "Entry",
     "IndexFunction",
     "Informer",
+    "Lookup",
     "Namespaces",
     "Owner",
     "State",

@@ -75,10 +75,11 @@ class Cache:
                 self._waiting.clear()
                 await self._wake.wait()
 
-    async def wait_synced(self) -> None:
-        """Returns when every requested collection was listed once."""
+    async def wait_synced(self, *collections: Collection[Any]) -> None:
+        """Returns when these collections, by default all of them, were listed once."""
         for feed in tuple(self._feeds.values()):
-            await feed.wait_synced()
+            if not collections or feed.collection in collections:
+                await feed.wait_synced()
 
     def informers(self) -> Iterator[Informer]:
         """Every running watch."""

@@ -16,7 +16,7 @@ reconciler brings about what the object asks for, whatever was there before, and
 """
 
 from navarch._base.backoff import Backoff
-from navarch.controller.cache_reader import Lookup
+from navarch.cache.lookup import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Permanent, Result, Retry
 from navarch.controller.controller import Controller

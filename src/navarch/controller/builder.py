@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from navarch._base.threads import is_plain
 from navarch.api import Key, Kind
 from navarch.cache import Cache, Change, Collection, Namespaces, as_cached
+from navarch.cache.lookup import Lookup
 from navarch.client import Client
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context, ThreadContext
 from navarch.controller.controller import Controller, ControllerParts
 from navarch.controller.declaration import Declared
@@ -19,7 +20,7 @@ from navarch.controller.deps import ControllerDeps
 from navarch.controller.detectors import LoopDetector, LoopReport, log_loop
 from navarch.controller.events import Recorder
 from navarch.controller.read_tracker import ReadTracker
-from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name, is_plain
+from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name
 from navarch.controller.triggers import Causes, Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, WorkQueueMetrics
 from navarch.queue import LOW, QueueOptions, WorkQueue

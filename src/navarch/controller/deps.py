@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from navarch._base.clock import Clock
 from navarch.api import Dynamic, Key, Kind, Object
 from navarch.cache import Collection, Entry
+from navarch.cache.lookup import selector_of
 from navarch.client import Client
 from navarch.controller.apply_cache import ApplyCache
-from navarch.controller.cache_reader import selector_of
 from navarch.controller.events import Recorder
 from navarch.controller.read_tracker import ReadTracker
 from navarch.errors import DecodeError

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from navarch._base.deadlines import Deadlines
 from navarch._base.tasks import is_cancelled
-from navarch._base.threads import ThreadPool
+from navarch._base.threads import ThreadPool, is_plain
 from navarch.api import Key, Kind, Object
 from navarch.api.names import LABEL_KEY
 from navarch.cache import Collection, Entry
@@ -27,16 +27,11 @@ from navarch.controller.status import StatusWriter, clear_mismatch
 from navarch.controller.write_recorder import is_last, record_write, wire_of
 from navarch.errors import Conflict, DefinitionError, NotFound
 
-__all__ = ["Finalizer", "Handlers", "Reconciliation", "Threads", "finalizer_name", "is_plain"]
+__all__ = ["Finalizer", "Handlers", "Reconciliation", "Threads", "finalizer_name"]
 
 
 AsyncReconciler = Callable[[Any, Context], Awaitable[Result | None]]
 Reconciler = AsyncReconciler | Callable[[Any, Context], Result | None]
-
-
-def is_plain(function: Reconciler) -> bool:
-    """Returns whether the function runs in a thread: neither it nor its `__call__` is a coroutine function."""
-    return not any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004 - as said
 
 
 class Threads:

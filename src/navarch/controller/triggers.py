@@ -10,7 +10,7 @@ from typing import Any
 from navarch.api import Key, Kind
 from navarch.cache import Change, Collection, Entry, Owner, only_status_differs
 from navarch.cache.entry import is_related_alike
-from navarch.controller.cache_reader import Lookup
+from navarch.cache.lookup import Lookup
 from navarch.controller.deps import Version, Writer
 from navarch.controller.read_tracker import ReadTracker
 from navarch.errors import DecodeError, InvalidValueError

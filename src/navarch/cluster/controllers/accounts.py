@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from navarch.api import Key, Labels, to_builtins, truncate_to_seconds
 from navarch.cache import Cached, Entry
+from navarch.cache.lookup import Lookup
 from navarch.client import MergePatch
 from navarch.controller import Context, any_change
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.triggers import ByMetadata
 from navarch.errors import AlreadyExists
 from navarch.k8s.certificates.v1 import CertificateSigningRequest, CertificateSigningRequestCondition

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from navarch.api import Key
 from navarch.cache import Cached, Entry
+from navarch.cache.lookup import Lookup
 from navarch.client import StrategicPatch
 from navarch.cluster.controllers.controller_context import ControllerContext, PodIndex
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.declaration import Declared

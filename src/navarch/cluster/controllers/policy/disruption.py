@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from navarch.api import Condition, Key, Labels, OwnerReference, controller_of, to_builtins
 from navarch.cache import Entry
+from navarch.cache.lookup import Lookup
 from navarch.cluster.controllers.services.backends import is_ready
 from navarch.cluster.controllers.workloads.pod_creation import part_of
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.triggers import ByMetadata, any_change

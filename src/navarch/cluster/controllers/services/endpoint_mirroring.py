@@ -7,11 +7,11 @@ from typing import Final
 
 from navarch.api import Key
 from navarch.cache import Cached, Entry
+from navarch.cache.lookup import Lookup
 from navarch.cluster.controllers.services.backends import MANAGED_BY as ENDPOINTS_MANAGED_BY
 from navarch.cluster.controllers.services.backends import BackendPort, Ports
 from navarch.cluster.controllers.services.endpoint_slices import MANAGED_BY, SERVICE_NAME, UnchangedSlice, changes
 from navarch.cluster.controllers.services.endpoints import carry_out
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.triggers import ByMetadata
 from navarch.k8s.core.v1 import EndpointAddress, Endpoints, EndpointSubset, Service

@@ -9,6 +9,7 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch.api import Key
 from navarch.cache import Cached, Entry
+from navarch.cache.lookup import Lookup
 from navarch.cluster.controllers.services.backends import MOST, backends, has_pods, labels_of, subsets
 from navarch.cluster.controllers.services.endpoint_slices import (
     MANAGED_BY,
@@ -19,7 +20,6 @@ from navarch.cluster.controllers.services.endpoint_slices import (
     endpoint,
 )
 from navarch.cluster.controllers.services.endpoint_slices import labels_of as slice_labels
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.triggers import ByMetadata

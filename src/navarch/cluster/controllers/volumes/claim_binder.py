@@ -8,6 +8,7 @@ from typing import Final
 
 from navarch.api import Key
 from navarch.api.names import DNS_SUBDOMAIN
+from navarch.cache.lookup import Lookup
 from navarch.client import MergePatch
 from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes, local_volume
 from navarch.cluster.controllers.volumes.matching import (
@@ -26,7 +27,6 @@ from navarch.cluster.controllers.volumes.matching import (
     reference_to,
     size_of,
 )
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.triggers import any_change
 from navarch.errors import AlreadyExists

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from navarch.api import Key
+from navarch.cache.lookup import Lookup
 from navarch.cluster.controllers.volumes.matching import (
     DEFAULT_CLASS,
     LOCAL,
@@ -15,7 +16,6 @@ from navarch.cluster.controllers.volumes.matching import (
     asked_size,
     reference_to,
 )
-from navarch.controller.cache_reader import Lookup
 from navarch.controller.context import Context
 from navarch.controller.triggers import any_change
 from navarch.errors import NotFound

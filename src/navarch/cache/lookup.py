@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, cast
 
 from navarch.api import Key, Kind, Labels
-from navarch.cache import Collection, Entry
+from navarch.cache.collection import Collection
+from navarch.cache.entry import Entry
 from navarch.client.core import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DecodeError, InvalidValueError
