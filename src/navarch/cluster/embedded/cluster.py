@@ -28,6 +28,7 @@ from navarch.cluster.server.pipeline.authentication.users import service_account
 from navarch.cluster.server.pipeline.streams.node_access import ClusterNode
 from navarch.cluster.server.server import ApiServer
 from navarch.cluster.server.wire.request import ApiRequest, User
+from navarch.cluster.server.wire.webhook_client import LocalWebhook
 from navarch.cluster.storage import Storage
 from navarch.cluster.storage.memory import MemoryStorage
 
@@ -93,6 +94,8 @@ class EmbeddedCluster:
         self._background: BackgroundTasks | None = None
         self.service_address = ""
         """The address of the service `kubernetes`; empty without components."""
+        self.local_webhooks: dict[str, LocalWebhook] = {}
+        """Webhooks that the server calls in this process, without a connection, by host and port."""
         self._storage = storage or MemoryStorage()
         self._rng = random.Random(seed)  # noqa: S311 - uids and names, no secrets
         self._assembled = AssembledServer(
@@ -105,6 +108,7 @@ class EmbeddedCluster:
                 tokens={self.token: ADMIN},
                 supervisor=self.supervisor,
                 nodes=RunningKubelets(lambda: self.nodes),
+                local_webhooks=self.local_webhooks,
             )
         )
 

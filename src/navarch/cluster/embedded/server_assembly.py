@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -49,7 +50,7 @@ from navarch.cluster.server.pipeline.subresources.reviews import access_endpoint
 from navarch.cluster.server.pipeline.subresources.scale import scale_custom
 from navarch.cluster.server.server import ApiServer, Page, ServerParts
 from navarch.cluster.server.wire.request import Json, User
-from navarch.cluster.server.wire.webhook_client import WebhookClient
+from navarch.cluster.server.wire.webhook_client import LocalWebhook, WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
 
@@ -92,6 +93,8 @@ class ServerDeps(msgspec.Struct, frozen=True, kw_only=True):
     supervisor: Supervisor
     """Runs the background tasks of the server, and reports the health of the cluster."""
     nodes: NodeDirectory = NO_NODES
+    local_webhooks: Mapping[str, LocalWebhook] = msgspec.field(default_factory=dict)
+    """Webhooks that are called in this process, by host and port."""
 
 
 class AssembledServer:
@@ -121,13 +124,16 @@ class AssembledServer:
                 find_namespace=self._namespace,
                 clock=clock,
                 rng=rng,
+                local_webhooks=materials.local_webhooks,
             )
         )
         roles = {f"/registry/{plural}/": partial(self.authorizer.changed, kind) for kind, plural in _ROLES.items()}
         own = {"/registry/namespaces/": self._namespace_changed, "/registry/services/specs/": addresses.changed}
         self._reflector = StorageReflector(storage, {**roles, **own, **self._admission.followed})
         kernel = Kernel(self._registry, self._catalog, self._watches, self._admission, self.authorizer, clock, rng)
-        self._converters = WebhookClient(clock, service_addresses(ObjectReader(self._registry, self._catalog)))
+        self._converters = WebhookClient(
+            clock, service_addresses(ObjectReader(self._registry, self._catalog)), materials.local_webhooks
+        )
         self._custom = CrdController(kernel, Conversion(ConversionWebhooks(self._converters, rng)))
         self.server = ApiServer(self._parts(kernel))
 

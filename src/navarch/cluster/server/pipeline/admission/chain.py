@@ -49,7 +49,7 @@ from navarch.cluster.server.pipeline.admission.webhooks.webhook import (
 )
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.request import Json
-from navarch.cluster.server.wire.webhook_client import ResolveService, WebhookClient
+from navarch.cluster.server.wire.webhook_client import LocalWebhook, ResolveService, WebhookClient
 
 
 class AdmissionDeps(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +64,7 @@ class AdmissionDeps(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     rng: random.Random
     resolve_service: ResolveService | None = None
+    local_webhooks: Mapping[str, LocalWebhook] | None = None
 
 
 class AdmissionChain:
@@ -80,7 +81,9 @@ class AdmissionChain:
     def __init__(self, around: AdmissionDeps) -> None:
         objects = ObjectReader(around.registry, around.catalog)
         equivalents = Equivalents(around.catalog)
-        self._caller = WebhookClient(around.clock, around.resolve_service or service_addresses(objects))
+        self._caller = WebhookClient(
+            around.clock, around.resolve_service or service_addresses(objects), around.local_webhooks
+        )
         asking = WebhookDeps(self._caller, equivalents, around.find_namespace, around.authorizer, around.rng)
         judging = PolicyDeps(objects, equivalents, around.find_namespace, around.authorizer)
         mutating_hooks, validating_hooks = ObjectLister(), ObjectLister()
