@@ -25,6 +25,7 @@ PACKAGES = (
     "navarch.controller",
     "navarch.errors",
     "navarch.operator",
+    "navarch.webhook",
     "navarch.queue",
     "navarch.schema",
     "navarch.testing",

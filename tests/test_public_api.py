@@ -11,7 +11,8 @@ PUBLIC = {
     "navarch": """
         ALL Atomic Backoff Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
         Immutable IntOrString Key ListMap ListSet Meta Model Object ObjectMeta OneOf Operator Permanent Preserve
-        Quantity RawSchema Resource Result Retry Rule Scale Selectable Spec Status __version__ connect field load run
+        Quantity RawSchema Resource Result Retry Review Rule Scale Selectable Spec Status WebhookServer __version__ connect
+        field load run
     """,
     "navarch.api": """
         Atomic Column Condition Duration Dynamic Embedded Fields Immutable IntOrString Key Kind Labels ListMap
@@ -22,7 +23,7 @@ PUBLIC = {
         truncate_to_seconds
     """,
     "navarch.cache": """
-        Cache Cached Change Collection Entry IndexFunction Informer Namespaces Owner State as_cached entry_of
+        Cache Cached Change Collection Entry IndexFunction Informer Lookup Namespaces Owner State as_cached entry_of
         only_status_differs
     """,
     "navarch.client": """
@@ -45,7 +46,11 @@ PUBLIC = {
         UnsupportedMediaType ValidationError
     """,
     "navarch.operator": """
-        Background CrdPolicy Endpoints Operator Uses needed_by roles_of run serve
+        Background CrdPolicy Endpoints Operator Uses WebhookPolicy WebhookServer configurations_of needed_by
+        remove_webhooks roles_of run serve
+    """,
+    "navarch.webhook": """
+        DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions RECONCILE_BACKOFF Work WorkQueue

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from navarch.cache import Cached
     from navarch.client import ALL, Client, Config, connect, load
     from navarch.controller import Backoff, Context, ElectionOptions, Permanent, Result, Retry
-    from navarch.operator import Endpoints, Operator, run
+    from navarch.operator import Endpoints, Operator, WebhookServer, run
+    from navarch.webhook import Review
 else:
     __getattr__ = lazy_exports(
         __name__,
@@ -47,7 +48,8 @@ else:
             "cache": ("Cached",),
             "client": ("ALL", "Client", "Config", "connect", "load"),
             "controller": ("Backoff", "Context", "ElectionOptions", "Permanent", "Result", "Retry"),
-            "operator": ("Endpoints", "Operator", "run"),
+            "operator": ("Endpoints", "Operator", "WebhookServer", "run"),
+            "webhook": ("Review",),
         },
     )
 
@@ -83,11 +85,13 @@ __all__ = [
     "Resource",
     "Result",
     "Retry",
+    "Review",
     "Rule",
     "Scale",
     "Selectable",
     "Spec",
     "Status",
+    "WebhookServer",
     "__version__",
     "connect",
     "field",

@@ -74,6 +74,7 @@ RECONCILE_SECONDS: Final[Buckets] = (
     *(15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0),
 )
 QUEUE_SECONDS: Final[Buckets] = (1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+WEBHOOK_SECONDS: Final[Buckets] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 LAG_SECONDS: Final[Buckets] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 _CONTROLLER = ("controller",)
@@ -196,4 +197,31 @@ LOOP_LAG = MetricFamily(
     "navarch_event_loop_lag_seconds",
     "How long the event loop took to turn to something that was ready",
     (),
+)
+
+_WEBHOOK = ("webhook",)
+
+WEBHOOK_REQUESTS = MetricFamily(
+    "counter",
+    "controller_runtime_webhook_requests_total",
+    "Total number of admission and conversion requests by HTTP status code",
+    ("webhook", "code"),
+)
+WEBHOOK_LATENCY = MetricFamily(
+    "histogram",
+    "controller_runtime_webhook_latency_seconds",
+    "Length of time of processing admission and conversion requests",
+    _WEBHOOK,
+)
+WEBHOOK_IN_FLIGHT = MetricFamily(
+    "gauge",
+    "controller_runtime_webhook_requests_in_flight",
+    "Current number of admission and conversion requests being served",
+    _WEBHOOK,
+)
+WEBHOOK_VERDICTS = MetricFamily(
+    "counter",
+    "navarch_webhook_verdicts_total",
+    "Total number of verdicts of admission webhooks: allowed, patched, denied",
+    ("webhook", "verdict"),
 )

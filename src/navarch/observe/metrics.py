@@ -28,6 +28,7 @@ __all__ = [
     "RequestMetrics",
     "Sample",
     "WatchStatus",
+    "WebhookMetrics",
     "WorkQueueMetrics",
 ]
 
@@ -219,6 +220,42 @@ class RequestMetrics:
         """See `MetricSource`."""
         for labels, count in self._counts.items():
             yield Sample(families.CLIENT_REQUESTS, (*labels, self._host), count)
+
+
+class WebhookMetrics:
+    """The requests to one webhook, by its path."""
+
+    __slots__ = ("_codes", "_in_flight", "_labels", "_time", "_verdicts")
+
+    def __init__(self, path: str) -> None:
+        self._labels = (path,)
+        self._codes: Counter[int] = Counter()
+        self._verdicts: Counter[str] = Counter()
+        self._in_flight = 0
+        self._time = Histogram(families.WEBHOOK_SECONDS)
+
+    def started(self) -> None:
+        """Counts a request that begins."""
+        self._in_flight += 1
+
+    def finished(self, code: int, seconds: float) -> None:
+        """Counts an answered request, with its HTTP status code and duration."""
+        self._in_flight -= 1
+        self._codes[code] += 1
+        self._time.add(seconds)
+
+    def judged(self, verdict: Literal["allowed", "patched", "denied"]) -> None:
+        """Counts a verdict."""
+        self._verdicts[verdict] += 1
+
+    def samples(self) -> Iterator[Sample]:
+        """See `MetricSource`."""
+        for code, count in self._codes.items():
+            yield Sample(families.WEBHOOK_REQUESTS, (*self._labels, str(code)), count)
+        for verdict, count in self._verdicts.items():
+            yield Sample(families.WEBHOOK_VERDICTS, (*self._labels, verdict), count)
+        yield Sample(families.WEBHOOK_LATENCY, self._labels, self._time)
+        yield Sample(families.WEBHOOK_IN_FLIGHT, self._labels, self._in_flight)
 
 
 class LeaderMetrics:

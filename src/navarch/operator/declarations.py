@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from inspect import iscoroutinefunction, isfunction
 from typing import Any, TypeVar, get_args
 
@@ -11,6 +12,8 @@ from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, Namespaces
 from navarch.client import Client
+from navarch.client.core import LabelSelector
+from navarch.client.target import Readable
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
 from navarch.controller.declaration import ControllerOptions, Declared, Watchable, kinds_of, mappers_of
@@ -18,14 +21,23 @@ from navarch.controller.election import ElectionOptions
 from navarch.controller.triggers import Mapper, Predicate, wanted_change
 from navarch.errors import DefinitionError
 from navarch.operator.endpoints import Endpoints
-from navarch.operator.roles import CrdPolicy, Uses
+from navarch.operator.roles import CrdPolicy, Uses, WebhookPolicy
+from navarch.operator.webhook_server import WebhookServer, WebhookServing
 from navarch.queue import RECONCILE_BACKOFF
+from navarch.webhook.declaration import (
+    DeclaredWebhook,
+    FailurePolicy,
+    MatchPolicy,
+    Reinvocation,
+    SideEffects,
+    WebhookOptions,
+)
+from navarch.webhook.review import Operation, Review
 
 P = TypeVar("P", bound=Object)
 R = TypeVar("R", bound=Awaitable[Result | None] | Result | None)
-
-"""Something that runs beside the controllers, for example to ask another system and `trigger` what it concerns."""
-
+T = TypeVar("T")
+A = TypeVar("A", bound=Awaitable[None] | None)
 
 Background = Callable[[Client], Awaitable[None]]
 """Runs beside the controllers, for example to poll another system and `trigger` the objects that it concerns."""
@@ -40,6 +52,8 @@ class DeclaredOperator:
         *,
         namespaces: tuple[str, ...] = (),
         crds: CrdPolicy = "install",
+        webhooks: WebhookPolicy = "install",
+        webhook_server: WebhookServer | None = None,
         election: ElectionOptions | bool = True,
         endpoints: Endpoints | None = None,
         uses: tuple[Uses, ...] = (),
@@ -48,11 +62,14 @@ class DeclaredOperator:
     ) -> None:
         DNS_SUBDOMAIN.check(name, where="the name of an operator")
         _refuse_text(namespaces)
-        _refuse_unknown(crds)
+        _refuse_unknown("crds", crds, CrdPolicy)
+        _refuse_unknown("webhooks", webhooks, WebhookPolicy)
         _refuse_single(uses)
         self.name = name
         self.namespaces = Namespaces(*namespaces)
         self.crds: CrdPolicy = crds
+        self.webhooks: WebhookPolicy = webhooks
+        self.webhook_server: WebhookServer | WebhookServing = webhook_server or WebhookServer()
         self.election = ElectionOptions(name=name) if election is True else election or None
         self.endpoints = endpoints
         self.uses = uses
@@ -60,6 +77,7 @@ class DeclaredOperator:
         self.drain_seconds = drain_seconds
         self.controllers: list[Declared[Any, Any]] = []
         self.backgrounds: list[Background] = []
+        self.admission_webhooks: list[DeclaredWebhook[Any, Any]] = []
         self.reporters: dict[str, str] = {}
         """By the name of a controller, who its events are from, where that is not this operator."""
 
@@ -112,6 +130,103 @@ class DeclaredOperator:
 
         return declare
 
+    def validate(
+        self,
+        what: Readable[T],
+        *,
+        operations: tuple[Operation, ...] = ("CREATE", "UPDATE"),
+        on: Readable[Any] | None = None,
+        subresource: str = "",
+        labels: LabelSelector = None,
+        namespace_labels: LabelSelector = None,
+        match_conditions: Mapping[str, str] | None = None,
+        failure_policy: FailurePolicy = "Fail",
+        timeout: int = 10,
+        match_policy: MatchPolicy = "Equivalent",
+        side_effects: SideEffects = "None",
+        reads: Iterable[Watchable] = (),
+        name: str = "",
+        may_lock_out: bool = False,
+    ) -> Callable[[Callable[[T, Review[T]], A]], DeclaredWebhook[T, A]]:
+        """Declares that the decorated function admits requests for objects of that class: see `Review.deny`.
+
+        A DELETE has the object that is deleted, also as `review.old`. See `WebhookOptions` for the parameters.
+        """
+        options = WebhookOptions(
+            operations=operations,
+            on=on,
+            subresource=subresource,
+            labels=labels,
+            namespace_labels=namespace_labels,
+            match_conditions=match_conditions or {},
+            failure_policy=failure_policy,
+            timeout=timeout,
+            match_policy=match_policy,
+            side_effects=side_effects,
+            reads=kinds_of("reads", reads),
+            name=name,
+            may_lock_out=may_lock_out,
+        )
+        return partial(self._declare_webhook, what, options, is_mutating=False)
+
+    def mutate(
+        self,
+        what: Readable[T],
+        *,
+        operations: tuple[Operation, ...] = ("CREATE", "UPDATE"),
+        on: Readable[Any] | None = None,
+        subresource: str = "",
+        labels: LabelSelector = None,
+        namespace_labels: LabelSelector = None,
+        match_conditions: Mapping[str, str] | None = None,
+        failure_policy: FailurePolicy = "Fail",
+        timeout: int = 10,
+        match_policy: MatchPolicy = "Equivalent",
+        reinvocation: Reinvocation = "Never",
+        side_effects: SideEffects = "None",
+        reads: Iterable[Watchable] = (),
+        name: str = "",
+        may_lock_out: bool = False,
+    ) -> Callable[[Callable[[T, Review[T]], A]], DeclaredWebhook[T, A]]:
+        """Declares that the decorated function changes objects of that class before they are stored.
+
+        It changes the object in place; the difference is sent as a patch, and fields that the class lacks stay as they are.
+        It may be called twice for one request: a second call must change nothing more. See `WebhookOptions`.
+        """
+        options = WebhookOptions(
+            operations=operations,
+            on=on,
+            subresource=subresource,
+            labels=labels,
+            namespace_labels=namespace_labels,
+            match_conditions=match_conditions or {},
+            failure_policy=failure_policy,
+            timeout=timeout,
+            match_policy=match_policy,
+            reinvocation=reinvocation,
+            side_effects=side_effects,
+            reads=kinds_of("reads", reads),
+            name=name,
+            may_lock_out=may_lock_out,
+        )
+        return partial(self._declare_webhook, what, options, is_mutating=True)
+
+    def _declare_webhook(
+        self,
+        what: Readable[T],
+        options: WebhookOptions,
+        function: Callable[[T, Review[T]], A],
+        *,
+        is_mutating: bool,
+    ) -> DeclaredWebhook[T, A]:
+        declared = DeclaredWebhook(what, function, options, is_mutating=is_mutating)
+        if any(known.path == declared.path for known in self.admission_webhooks):
+            raise DefinitionError(
+                f"operator {self.name}: expected one webhook {declared.name!r}, got a second; give it a name="
+            )
+        self.admission_webhooks.append(declared)
+        return declared
+
     def background(self, function: Background) -> Background:
         """Runs the function beside the controllers while this process leads; it is restarted if it fails.
 
@@ -137,9 +252,9 @@ def _refuse_text(namespaces: object) -> None:
         )
 
 
-def _refuse_unknown(crds: object) -> None:
-    if crds not in get_args(CrdPolicy):
-        raise DefinitionError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {crds!r}")
+def _refuse_unknown(parameter: str, policy: object, known: Any) -> None:
+    if policy not in get_args(known):
+        raise DefinitionError(f"expected {parameter} to be one of {', '.join(get_args(known))}, got {policy!r}")
 
 
 def _refuse_single(uses: object) -> None:

@@ -48,6 +48,16 @@ _EVENT = ("create", "patch")
 _CRD_WRITE = ("create", "get", "patch")
 _CRD: dict[str, tuple[str, ...]] = {"install": _CRD_WRITE, "force": _CRD_WRITE, "verify": ("get",), "ignore": ()}
 
+_WEBHOOKS: dict[str, tuple[str, ...]] = {
+    "install": ("create", "get", "list", "patch", "update", "watch"),
+    "verify": ("get",),
+    "ignore": (),
+}
+_REGISTRATIONS = tuple(
+    Kind("admissionregistration.k8s.io", "v1", kind, plural=f"{kind.lower()}s", namespaced=False)
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+)
+
 _NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
 _LEASES = Kind("coordination.k8s.io", "v1", "Lease", plural="leases")
 _EVENTS = Kind("events.k8s.io", "v1", "Event", plural="events")
@@ -81,10 +91,21 @@ def needed_by(operator: DeclaredOperator, *, election_namespace: str | None) -> 
     """
     needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
     derived = permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
+    derived = (*derived, *_of_webhooks(operator))
     exact = {(kind_of(each.what).group, kind_of(each.what).plural, each.subresource) for each in operator.uses}
     found = {each for each in derived if (each.group, each.resource, each.subresource) not in exact}
     found.update(permission for each in operator.uses for permission in _used(each, operator.namespaces))
     return _least(found)
+
+
+def _of_webhooks(operator: DeclaredOperator) -> Iterator[Permission]:
+    """Yields the permissions for the webhook configurations, and to read what the functions read."""
+    for webhook in operator.admission_webhooks:
+        for what in webhook.options.reads:
+            yield from _of_kind(as_cached(what), _FOLLOWED, operator.namespaces.patterns)
+    for kind, is_mutating in zip(_REGISTRATIONS, (True, False), strict=True):
+        if any(webhook.is_mutating is is_mutating for webhook in operator.admission_webhooks):
+            yield from _granted(kind, _WEBHOOKS[operator.webhooks], ())
 
 
 def _least(found: set[Permission]) -> tuple[Permission, ...]:

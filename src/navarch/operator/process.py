@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ from navarch.operator.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from navarch.operator.endpoint_server import EndpointServer
+    from navarch.operator.webhooks import ServedWebhooks
 
 
 class InstrumentedTransport(WrappedTransport):
@@ -67,10 +69,12 @@ _PATIENCE = 10.0
 _AGAIN = Backoff(initial=1.0, maximum=60.0)
 
 
-async def serve(client: Client, *operators: DeclaredOperator, cache: Cache | None = None) -> None:
+async def serve(
+    client: Client, *operators: DeclaredOperator, cache: Cache | None = None, prepared: asyncio.Event | None = None
+) -> None:
     """Runs the operators, which share one cache, until it is cancelled.
 
-    A given `cache` may have other readers; it runs here. Raises `ConfigError`, `MissingPermissionsError` or `DefinitionError` if
+    A given `cache` may have other readers; it runs here. `prepared` is set when CRDs and webhooks are in place. Raises `ConfigError`, `MissingPermissionsError` or `DefinitionError` if
     an operator cannot start.
     """
     _refuse_twins(operators)
@@ -79,8 +83,15 @@ async def serve(client: Client, *operators: DeclaredOperator, cache: Cache | Non
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = cache or Cache(client, client.clock, client.rng)
     processes = [Process(operator, client, cache, requests, lag) for operator in operators]
-    for process in processes:
-        await process.prepare()
+    async with AsyncExitStack() as serving:
+        for process in processes:
+            await process.prepare(serving)
+        if prepared is not None:
+            prepared.set()
+        await _run(processes, cache, lag)
+
+
+async def _run(processes: list[Process], cache: Cache, lag: LoopMetrics) -> None:
     async with asyncio.TaskGroup() as group:
         keeping = group.create_task(cache.run(), name="cache")
         watching = group.create_task(Watchdog(metrics=lag).run(), name="watchdog")
@@ -120,8 +131,14 @@ class Process:
         self._controllers = [builder.build(declared) for declared in operator.controllers]
         for part in (requests, lag, CacheMetrics(self._watched, self._kept)):
             self._metrics.add(part)
+        self._webhooks = self._served_webhooks() if operator.admission_webhooks else None
         if self._election is not None:
             self._metrics.add(LeaderMetrics(operator.name, partial(getattr, self._election, "leading")))
+
+    def _served_webhooks(self) -> ServedWebhooks:
+        from navarch.operator.webhooks import ServedWebhooks  # noqa: PLC0415 - most operators have none
+
+        return ServedWebhooks(self.operator, self._client, self._cache, self._metrics)
 
     def _instance(self) -> str:
         return self._election.identity if self._election else socket.gethostname()
@@ -133,16 +150,20 @@ class Process:
             return self._client
         return self._client.through(lambda transport: FencedTransport(transport, election.fence))
 
-    async def prepare(self) -> None:
-        """Checks the permissions, prepares the CRDs, and warns of missing namespaces."""
+    async def prepare(self, serving: AsyncExitStack) -> None:
+        """Checks the permissions, serves the webhooks until `serving` ends, prepares CRDs, and warns of missing namespaces."""
         operator = self.operator
         if operator.check_permissions:
             place = self._election.namespace if self._election else None
             await check_permissions(
                 self._client.using(manager=operator.name), needed_by(operator, election_namespace=place)
             )
+        if self._webhooks is not None:
+            await serving.enter_async_context(self._webhooks.serving())
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
+        if self._webhooks is not None:
+            await self._webhooks.publish()
         await self._warn_of_missing_namespaces()
 
     async def _warn_of_missing_namespaces(self) -> None:
@@ -190,6 +211,8 @@ class Process:
         yield "events", self._recorder.run()
         for wired in self._controllers:
             yield f"queue of {wired.controller.name}", wired.queue.run()
+        if self._webhooks is not None:
+            yield from self._webhooks.services()
         if self.operator.endpoints is not None:
             yield "endpoints", self._endpoints(self.operator.endpoints).run()
         if self._election is None:
@@ -295,11 +318,11 @@ def _refuse_twins(operators: tuple[DeclaredOperator, ...]) -> None:
 
 
 def _refuse_idle(operators: tuple[DeclaredOperator, ...]) -> None:
-    """Raises `DefinitionError` for an operator without controllers and background functions."""
+    """Raises `DefinitionError` for an operator without controllers, webhooks and background functions."""
     for operator in operators:
-        if not operator.controllers and not operator.backgrounds:
+        if not operator.controllers and not operator.backgrounds and not operator.admission_webhooks:
             raise DefinitionError(
-                f"operator {operator.name}: expected something to run, got neither controllers nor background functions; "
+                f"operator {operator.name}: expected something to run, got no controller, webhook or background function; "
                 f"import the modules that declare them before it runs"
             )
 

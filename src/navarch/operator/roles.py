@@ -155,3 +155,6 @@ class Uses:
 
 
 CrdPolicy = Literal["install", "force", "verify", "ignore"]
+
+WebhookPolicy = Literal["install", "verify", "ignore"]
+"""`install` applies the webhook configurations and repairs them, `verify` demands that they are there, `ignore` does not look."""

@@ -24,6 +24,7 @@ from navarch.errors import InvalidValueError
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.eventually import Eventually, source_of
+from navarch.testing.local_webhooks import LocalWebhookServer
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Object | Dynamic)
@@ -148,20 +149,32 @@ class Cluster:
         operator or of the block.
         """
         __tracebackhide__ = True  # the test's own line is what pytest shows
-        served = [_without_endpoints(operator) for operator in operators]
+        served = [self._twin(operator) for operator in operators]
+        prepared = asyncio.Event()
         for operator in operators:
             kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
         try:
             async with asyncio.TaskGroup() as group:
-                running = group.create_task(serve(client or self.client, *served), name="operators")
+                work = serve(client or self.client, *served, prepared=prepared)
+                running = group.create_task(work, name="operators")
                 try:
+                    if any(operator.admission_webhooks for operator in operators):
+                        await _first(prepared, running)
                     yield
                 finally:
                     running.cancel()
         except BaseExceptionGroup as failures:  # a test that fails is shown by its own line, not by a group
             failure = _unwrapped(failures)
             raise failure from failure.__cause__
+
+    def _twin(self, operator: Operator) -> Operator:
+        """Returns the operator without endpoints; its webhooks are called in this process if the cluster is in it."""
+        twin = copy.copy(operator)
+        twin.endpoints = None
+        if isinstance(self._engine, EmbeddedCluster):
+            twin.webhook_server = LocalWebhookServer(self._engine)
+        return twin
 
     async def eventually(
         self,
@@ -203,10 +216,10 @@ class Cluster:
         return await Eventually(self._engine, self.client.clock, read, holds, awaited).wait(timeout)
 
 
-def _without_endpoints(operator: Operator) -> Operator:
-    twin = copy.copy(operator)
-    twin.endpoints = None
-    return twin
+async def _first(prepared: asyncio.Event, running: asyncio.Task[None]) -> None:
+    """Waits until the operators are prepared, or have failed."""
+    running.add_done_callback(lambda _: prepared.set())
+    await prepared.wait()
 
 
 def _unwrapped(failure: BaseException) -> BaseException:

@@ -1,0 +1,196 @@
+"""The webhooks of a running operator: where they listen, how the API server reaches them, and their registration."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from navarch._base.threads import ThreadPool
+from navarch.cache import Cache, as_cached
+from navarch.client import Client
+from navarch.errors import ConfigError
+from navarch.observe.metrics import Metrics, WebhookMetrics
+from navarch.operator.certificate import ServingCertificate
+from navarch.operator.endpoints import Address
+from navarch.operator.webhook_server import WebhookFront, WebhookServer
+from navarch.webhook.admission import AdmissionHandler
+from navarch.webhook.configurations import WebhookAddress, WebhookSet
+from navarch.webhook.registration import Registration, remove_webhooks, verify_webhooks
+from navarch.webhook.review import CachedKinds
+from navarch.webhook.router import Route, WebhookRouter
+
+__all__ = ["HttpsFront", "ServedWebhooks", "configurations_of", "remove_webhooks", "webhook_set"]
+
+if TYPE_CHECKING:
+    from navarch.operator.declarations import DeclaredOperator
+
+LARGEST_REVIEW = 8 * 1024 * 1024
+"""A request to Kubernetes has at most 3 MiB; a review holds the object twice, and escapes some of it."""
+_THREADS = 16
+_IN_POD = ":9443"
+_ON_LOOPBACK = "127.0.0.1:0"
+_CERT_MANAGER = "cert-manager.io/inject-ca-from"
+
+
+class HttpsFront:
+    """Serves webhooks over HTTPS, with a certificate from files."""
+
+    def __init__(self, options: WebhookServer, operator: str, client: Client) -> None:
+        self._options = options
+        self._client = client
+        self._operator = operator
+        in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
+        self._behind_service = bool(options.service) or (in_pod and not options.url)
+        self.own_namespace = (options.namespace or client.options.namespace) if self._behind_service else ""
+        self.annotations = {_CERT_MANAGER: options.cert_manager} if options.cert_manager else {}
+        self._address = Address.parse(options.listen or (_IN_POD if self._behind_service else _ON_LOOPBACK))
+        if not self._behind_service and not options.url and not _is_loopback(client.host):
+            raise ConfigError(
+                f"expected to know how the API server at {client.host} reaches the webhooks of this process, which is in no "
+                'pod; name their address: WebhookServer(listen=":9443", url="https://my-laptop.example.com:9443")'
+            )
+        assert options.certificate is not None
+        assert options.key is not None
+        self._certificate = ServingCertificate(options.certificate, options.key, client.clock)
+
+    @property
+    def ca_bundle(self) -> bytes:
+        """See `WebhookFront`."""
+        return b"" if self._options.authority is None else self._options.authority.read_bytes()
+
+    @asynccontextmanager
+    async def serving(self, router: WebhookRouter) -> AsyncIterator[WebhookAddress]:
+        """See `WebhookFront`."""
+        from navarch.webhook.server import WebhookListener  # noqa: PLC0415 - aiohttp's server takes memory
+
+        host, port = self._address
+        async with WebhookListener(router, self._client.clock, self._certificate.context(), host, port) as listener:
+            yield self._reached_at(listener.port)
+
+    def _reached_at(self, port: int) -> WebhookAddress:
+        options = self._options
+        if self._behind_service:
+            service = options.service or f"{self._operator}-webhook"
+            return WebhookAddress(service=service, namespace=self.own_namespace, port=options.port)
+        return WebhookAddress(url=options.url or f"https://127.0.0.1:{port}")
+
+    def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """See `WebhookFront`."""
+        yield "certificate", self._certificate.run()
+
+
+def _is_loopback(host: str) -> bool:
+    return Address(host.rpartition(":")[0].strip("[]") or host, 0).is_loopback
+
+
+class ServedWebhooks:
+    """The webhooks of one running operator."""
+
+    def __init__(self, operator: DeclaredOperator, client: Client, cache: Cache, metrics: Metrics) -> None:
+        self._operator = operator
+        self._client = client.using(manager=operator.name)
+        self._cache = cache
+        server = operator.webhook_server
+        self._front: WebhookFront = (
+            HttpsFront(server, operator.name, client)
+            if isinstance(server, WebhookServer)
+            else server.front(operator.name, client)
+        )
+        self._threads = ThreadPool(f"{operator.name}-webhooks", _THREADS)
+        self._router = WebhookRouter(dict(self._routes(metrics)), client.clock)
+        self._registration: Registration | None = None
+
+    def _routes(self, metrics: Metrics) -> Iterator[tuple[str, Route]]:
+        loop = asyncio.get_running_loop()
+        for webhook in self._operator.admission_webhooks:
+            measured = WebhookMetrics(webhook.path)
+            metrics.add(measured)
+            reads = {
+                each.kind: self._cache.collection(each, self._operator.namespaces)
+                for each in map(as_cached, webhook.options.reads)
+            }
+            handler = AdmissionHandler(
+                webhook,
+                self._client.clock,
+                self._threads,
+                lookup=CachedKinds(reads, loop),
+                ready=partial(self._cache.wait_synced, *reads.values()),
+                metrics=measured,
+            )
+            yield webhook.path, Route(handler.answer, LARGEST_REVIEW, measured)
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Serves the webhooks inside the block."""
+        try:
+            async with self._front.serving(self._router) as address:
+                self._registration = Registration(self._client, self._cache, self._set(address))
+                yield
+        finally:
+            self._threads.close()
+
+    def _set(self, address: WebhookAddress) -> WebhookSet:
+        return webhook_set(
+            self._operator,
+            address,
+            own_namespace=self._front.own_namespace,
+            annotations=self._front.annotations,
+        )
+
+    async def publish(self) -> None:
+        """Applies or verifies the configurations, as the operator's policy says."""
+        assert self._registration is not None
+        if self._operator.webhooks == "install":
+            await self._registration.publish(self._front.ca_bundle)
+        elif self._operator.webhooks == "verify":
+            await verify_webhooks(self._client, self._registration.wanted)
+
+    def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
+        """Yields what runs beside the controllers, on every replica."""
+        yield from self._front.services()
+        if self._operator.webhooks == "install":
+            assert self._registration is not None
+            yield "webhook configurations", self._registration.run()
+
+
+def configurations_of(
+    operator: DeclaredOperator,
+    *,
+    namespace: str = "",
+    service: str = "",
+    port: int = 443,
+    url: str = "",
+    ca_bundle: bytes = b"",
+    cert_manager: str = "",
+) -> list[dict[str, Any]]:
+    """Returns the manifests of the operator's webhook configurations.
+
+    `namespace` is the operator's own, with the Service `service` (by default the operator's name and `-webhook`); `url` takes
+    the place of the Service. `cert_manager` is the Certificate (`namespace/name`) whose CA cert-manager injects.
+    """
+    address = WebhookAddress(service=service or f"{operator.name}-webhook", namespace=namespace, port=port, url=url)
+    annotations = {_CERT_MANAGER: cert_manager} if cert_manager else {}
+    wanted = webhook_set(operator, address, own_namespace=namespace, annotations=annotations)
+    return wanted.configurations(ca_bundle)
+
+
+def webhook_set(
+    operator: DeclaredOperator,
+    address: WebhookAddress,
+    *,
+    own_namespace: str = "",
+    annotations: Mapping[str, str] | None = None,
+) -> WebhookSet:
+    """Returns the operator's webhooks with the address of their server."""
+    return WebhookSet(
+        operator=operator.name,
+        webhooks=tuple(operator.admission_webhooks),
+        namespaces=operator.namespaces,
+        address=address,
+        own_namespace=own_namespace,
+        annotations=annotations or {},
+    )

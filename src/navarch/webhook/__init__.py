@@ -1,0 +1,7 @@
+"""Webhooks: admission, conversion, and the certificates that they are served with."""
+
+from navarch.webhook.declaration import DeclaredWebhook, WebhookOptions
+from navarch.webhook.review import Operation, Review
+from navarch.webhook.verdict import ReviewError, ReviewVerdict
+
+__all__ = ["DeclaredWebhook", "Operation", "Review", "ReviewError", "ReviewVerdict", "WebhookOptions"]
