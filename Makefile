@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || { echo "expected Python with venv and pip, got $(PYTHON) without; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[cli,cluster,fast,schema]" --group test --group check --group rig
+	$(BIN)/python -m pip install --quiet --editable ".[cli,cluster,fast,schema,webhook]" --group test --group check --group rig
 	touch $@
 
 $(VENV)/.bench: $(STAMP)
@@ -40,7 +40,7 @@ oldest: $(STAMP) ## The fast suite with the oldest version of each dependency th
 	$(BIN)/python -m oldest > $(VENV)/oldest.txt
 	$(PYTHON) -m venv $(VENV)/oldest
 	$(VENV)/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema]" --group test-tools --group rig
+	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema,webhook]" --group test-tools --group rig
 	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real and not long" $(ARGS)
 
 shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator

@@ -16,11 +16,12 @@ from pathlib import Path
 import pytest
 
 from navarch._base.clock import SystemClock
+from navarch.certificates import KeyPair
 from navarch.client import Client, Options, connect, load
 from navarch.client.call import RetryPolicy
 from navarch.client.http import HttpTransport
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, StoreKind, start_cluster
-from navarch.cluster.embedded.credentials import ClusterAuthority, X509KeyPair
+from navarch.cluster.embedded.credentials import ClusterAuthority
 from navarch.cluster.embedded.etcd_process import find_etcd
 from navarch.cluster.server.wire.request import User
 from navarch.errors import ConfigError, NavarchError
@@ -110,7 +111,7 @@ def test_etcd_lets_in_nobody_without_its_certificate(on_etcd: ClusterFolder, tmp
     """A client without a certificate, or with one of the cluster's, is refused; other users cannot read the files."""
     clock, url = SystemClock(), etcd_options(on_etcd).endpoints[0]
     cluster = ClusterAuthority(
-        X509KeyPair((on_etcd.path / "ca.pem").read_bytes(), (on_etcd.path / "ca-key.pem").read_bytes())
+        KeyPair((on_etcd.path / "ca.pem").read_bytes(), (on_etcd.path / "ca-key.pem").read_bytes())
     )
     pair = cluster.client_pair(clock, User("root", groups=("system:masters",)))
     (tmp_path / "chain.pem").write_bytes(pair.certificate + pair.key)

@@ -474,7 +474,8 @@ def test_endless_page_is_not_kept(target: AttackedCluster) -> None:
 @pytest.mark.parametrize("packed", [False, True])
 def test_answer_of_a_webhook_is_bounded(target: AttackedCluster, tmp_path: Path, packed: bool) -> None:
     """Whoever may register one, or stands in its place, cannot fill the memory."""
-    signed = sign("127.0.0.1")
+    authority = sign("ca")
+    signed = sign("hook", authority)
     (tmp_path / "both.pem").write_bytes(signed.pem + signed.key)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(tmp_path / "both.pem")
@@ -485,7 +486,7 @@ def test_answer_of_a_webhook_is_bounded(target: AttackedCluster, tmp_path: Path,
             "name": "bomb.example.com",
             "clientConfig": {
                 "url": f"https://127.0.0.1:{port}/",
-                "caBundle": base64.b64encode(signed.pem).decode(),
+                "caBundle": base64.b64encode(authority.pem).decode(),
             },
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["CREATE"]}],
             "sideEffects": "None",

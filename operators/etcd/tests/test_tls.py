@@ -20,10 +20,10 @@ from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
 from etcd_operator.manifests.listeners import AUTHORITIES
 from etcd_operator.operator import etcd_operator
-from etcd_operator.tls.authority import TlsAuthority, TlsKeyPair, TlsSubject
-from etcd_operator.tls.checks import hosts_of
+from etcd_operator.tls.authority import client_subject, member_subject
 from etcds import machines
 from navarch._base.clock import SystemClock
+from navarch.certificates import CertificateAuthority, KeyPair, hosts_of
 from navarch.errors import EtcdAccessError, EtcdError
 from navarch.k8s.core.v1 import Pod, Secret
 from navarch.testing import Cluster
@@ -216,11 +216,11 @@ async def refused(cluster: Cluster, message: str) -> None:
 def made_by_hand() -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
     """The files of three Secrets, as CoreOS' guide asks for them."""
     now, year = SystemClock().now(), timedelta(days=365)
-    authority = TlsAuthority.make("by-hand", now, year)
+    authority = CertificateAuthority.create("by-hand", now, year)
     trusted = authority.pair.certificate
-    peer = authority.issue(TlsSubject("peer", (f"*.{NAME}.default.svc",)), now, year)
-    server = authority.issue(TlsSubject("server", (f"*.{NAME}.default.svc", HOST, "localhost")), now, year)
-    client = authority.issue(TlsSubject("client"), now, year)
+    peer = authority.issue(member_subject("peer", (f"*.{NAME}.default.svc",)), now, year)
+    server = authority.issue(member_subject("server", (f"*.{NAME}.default.svc", HOST, "localhost")), now, year)
+    client = authority.issue(client_subject("client"), now, year)
     return (
         {"peer-ca.crt": trusted, "peer.crt": peer.certificate, "peer.key": peer.key},
         {"server-ca.crt": trusted, "server.crt": server.certificate, "server.key": server.key},
@@ -231,11 +231,13 @@ def made_by_hand() -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]
 async def put_almost_expired(cluster: Cluster, name: str) -> None:
     """As if nobody had looked after the certificate for most of its time."""
     data = await secret_of(cluster, f"{NAME}-authorities")
-    authority = TlsAuthority(TlsKeyPair(data["client-ca.crt"], data["client-ca.key"]))
+    authority = CertificateAuthority(KeyPair(data["client-ca.crt"], data["client-ca.key"]))
     found = await cluster.get(Secret, name)
     assert found.data
     hosts = tuple(hosts_of(x509.load_pem_x509_certificate(found.data["server.crt"])))
-    old = authority.issue(TlsSubject("server", hosts), SystemClock().now() - timedelta(days=300), timedelta(days=365))
+    old = authority.issue(
+        member_subject("server", hosts), SystemClock().now() - timedelta(days=300), timedelta(days=365)
+    )
     found.data.update({"server.crt": old.certificate, "server.key": old.key})
     await cluster.client.replace(found)
 

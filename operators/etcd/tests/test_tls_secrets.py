@@ -15,11 +15,12 @@ from etcd_operator.plan import decide
 from etcd_operator.plan.steps import AddMember, AskWho, DeletePod, Remember, Secured, SecurePeer, StartMember
 from etcd_operator.report import report_status
 from etcd_operator.tls import CredentialCache
-from etcd_operator.tls.authority import TlsAuthority, TlsKeyPair, TlsSubject
+from etcd_operator.tls.authority import client_subject, member_subject
 from etcd_operator.tls.credentials import examined
 from etcd_operator.tls.issuer import issued
 from navarch import Context, Key
 from navarch.api import set_controller
+from navarch.certificates import CertificateAuthority, KeyPair
 from navarch.errors import Forbidden
 from navarch.k8s.core.v1 import Secret
 from observed import NOW, a_cluster, healthy
@@ -134,13 +135,13 @@ def test_users_begin_when_all_is_well_and_a_stranger_does_nothing() -> None:
 # What is wrong with Secrets
 
 
-def pair_of(authority: TlsAuthority, *hosts: str, now: datetime = NOW, valid: timedelta = YEAR) -> TlsKeyPair:
-    return authority.issue(TlsSubject("x", hosts), now, valid)
+def pair_of(authority: CertificateAuthority, *hosts: str, now: datetime = NOW, valid: timedelta = YEAR) -> KeyPair:
+    return authority.issue(member_subject("x", hosts) if hosts else client_subject("x"), now, valid)
 
 
 def secrets_of(cluster: EtcdCluster) -> Secrets:
     """As somebody would make them who knows how."""
-    authority = TlsAuthority.make("ca", NOW - YEAR, 10 * YEAR)
+    authority = CertificateAuthority.create("ca", NOW - YEAR, 10 * YEAR)
     peer, server = pair_of(authority, host_of(cluster, "*")), pair_of(authority, client_host(cluster))
     client, trusted = pair_of(authority), authority.pair.certificate
     return {
@@ -167,7 +168,7 @@ def test_secrets_that_fit_have_no_faults() -> None:
     assert examined(cluster, secrets_of(cluster), NOW).authorities != keys.authorities
 
 
-OTHER = TlsAuthority.make("other", NOW - YEAR, 10 * YEAR)
+OTHER = CertificateAuthority.create("other", NOW - YEAR, 10 * YEAR)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,7 @@ def test_a_certificate_for_another_time_or_place_is_not_used(
 ) -> None:
     """It would be refused by every other member."""
     cluster = a_cluster(tls=STATIC)
-    authority = TlsAuthority.make("ca", NOW - 4 * YEAR, 20 * YEAR)
+    authority = CertificateAuthority.create("ca", NOW - 4 * YEAR, 20 * YEAR)
     peer = pair_of(authority, *hosts, now=now)
     secret = {"peer-ca.crt": authority.pair.certificate, "peer.crt": peer.certificate, "peer.key": peer.key}
     (fault,) = examined(cluster, {**secrets_of(cluster), "p": secret}, NOW).faults

@@ -1,8 +1,11 @@
-"""TLS contexts that verify certificates as Go programs do."""
+"""TLS contexts that verify certificates as Go programs do, and certificates without files."""
 
 from __future__ import annotations
 
+import os
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -15,3 +18,21 @@ def client_ssl_context(authorities: str | None = None, *, file: Path | None = No
     context = ssl.create_default_context(cafile=file, cadata=authorities)
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
+
+
+@contextmanager
+def pem_file(data: bytes) -> Iterator[str]:
+    """Yields a path from which OpenSSL can read `data`, until the block ends: it reads certificates only from files.
+
+    The file is in memory and has no name in a folder, so a private key never reaches a disk.
+    """
+    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
+        with open(os.memfd_create("navarch", os.MFD_CLOEXEC), "wb", buffering=0) as memory:  # noqa: PTH123 - no path
+            memory.write(data)
+            yield f"/proc/self/fd/{memory.fileno()}"
+        return
+    import tempfile  # noqa: PLC0415 - it brings several archive formats, which few processes need
+
+    with tempfile.NamedTemporaryFile(buffering=0) as file:  # its owner's alone, and removed at the end of the block
+        file.write(data)
+        yield file.name

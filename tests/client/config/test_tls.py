@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from faulty_server import ended
-from navarch.client.config import Config, diagnose_certificate, tls
+from navarch._base.tls import pem_file
+from navarch.client.config import Config, diagnose_certificate
 from navarch.client.config.tls import validity
 from navarch.errors import ConfigError
 
@@ -131,7 +132,7 @@ def test_the_temporary_file_is_its_owners_alone(pki: Any, monkeypatch: pytest.Mo
     """Where one is needed at all."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.delattr(os, "memfd_create")
-    with tls._as_file(pki.client.key) as name:
+    with pem_file(pki.client.key) as name:
         assert Path(name).stat().st_mode & 0o777 == 0o600
     assert not Path(name).exists()
 

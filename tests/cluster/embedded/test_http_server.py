@@ -20,7 +20,8 @@ import pytest
 import navarch.cluster.embedded.http_server
 import navarch.cluster.embedded.responses
 from navarch._base.clock import SystemClock
-from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
+from navarch.certificates import KeyPair
+from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority
 from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.server.wire.bodies import LIMIT_BYTES
 from navarch.cluster.server.wire.request import User
@@ -220,7 +221,7 @@ def test_certificate_of_another_authority_is_not_believed(threaded: ThreadedClus
         Caller(threaded.access, context=context).ask("GET", CONFIG_MAPS, token="")
 
 
-def with_certificate(access: ClusterAccess, pair: X509KeyPair, folder: Any) -> ssl.SSLContext:
+def with_certificate(access: ClusterAccess, pair: KeyPair, folder: Any) -> ssl.SSLContext:
     chain = folder / "chain.pem"
     chain.write_bytes(pair.certificate + pair.key)
     context = ssl.create_default_context(cadata=access.authority.decode())

@@ -106,7 +106,7 @@ async def test_pod_without_a_node_that_answers_is_not_looked_for(embedded: Embed
 
 
 def _tls(folder: Path) -> ssl.SSLContext:
-    signed = sign("somebody")
+    signed = sign("somebody", sign("ca"))
     (folder / "both.pem").write_bytes(signed.pem + signed.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "both.pem")

@@ -238,13 +238,18 @@ async def test_kopf_makes_children_and_tells_what_it_does(client: Client, harbou
 @pytest.fixture
 def webhooks(harbour: Harbour, tmp_path: Path) -> Iterator[None]:
     """kopf serves webhooks, at a port that nobody else is given."""
-    signed = sign("kopf")
+    authority = sign("ca")
+    signed = sign("kopf", authority)
     (tmp_path / "tls.crt").write_bytes(signed.pem)
     (tmp_path / "tls.key").write_bytes(signed.key)
     harbour.settings.admission.managed = "kopf.sea.example.com"
     with ports.reserved(1) as [port]:
         harbour.settings.admission.server = kopf.WebhookServer(
-            addr="127.0.0.1", port=port, certfile=tmp_path / "tls.crt", pkeyfile=tmp_path / "tls.key", cadata=signed.pem
+            addr="127.0.0.1",
+            port=port,
+            certfile=tmp_path / "tls.crt",
+            pkeyfile=tmp_path / "tls.key",
+            cadata=authority.pem,
         )
         yield
 

@@ -1,8 +1,6 @@
 """TLS contexts: the CA, the client certificate, and the certificate's validity.
 
-OpenSSL reads a client certificate only from a file. A certificate that came as data therefore goes into an anonymous
-file in memory, which has no name and ends when it is closed. The validity is read from the DER without a cryptography
-library: two dates are enough to explain a refused handshake.
+The validity is read from the DER without a cryptography library: two dates are enough to explain a refused handshake.
 """
 
 from __future__ import annotations
@@ -10,14 +8,13 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
+from navarch._base.tls import pem_file
 from navarch.client.config.credentials import reason
 from navarch.errors import ConfigError
 
@@ -210,7 +207,7 @@ def _present(context: ssl.SSLContext, client: ClientCertificate) -> None:
     if not _KEY.search(client.key):
         got = _looks_like(client.key)
         raise ConfigError(f"{client.key_name}: expected a private key in PEM form, got {got}")
-    with _as_file(client.certificate) as certificate, _as_file(client.key) as key:
+    with pem_file(client.certificate) as certificate, pem_file(client.key) as key:
         try:
             # A password, even an empty one, keeps OpenSSL from asking for one on the terminal.
             context.load_cert_chain(certificate, key, password="")
@@ -229,21 +226,6 @@ def _chain_problem(error: Exception, client: ClientCertificate) -> str:
         f"{client.certificate_name} and {client.key_name}: expected a certificate and its key in PEM form, "
         f"got a malformed one{why}"
     )
-
-
-@contextmanager
-def _as_file(data: bytes) -> Iterator[str]:
-    """Yields a path from which OpenSSL can read `data`, until the block ends."""
-    if hasattr(os, "memfd_create") and Path("/proc/self/fd").exists():
-        with open(os.memfd_create("navarch", os.MFD_CLOEXEC), "wb", buffering=0) as memory:  # noqa: PTH123 - no path
-            memory.write(data)
-            yield f"/proc/self/fd/{memory.fileno()}"
-        return
-    import tempfile  # noqa: PLC0415 - it brings several archive formats, which few processes need
-
-    with tempfile.NamedTemporaryFile(buffering=0) as file:  # its owner's alone, and removed at the end of the block
-        file.write(data)
-        yield file.name
 
 
 def _pem(data: bytes, path: FilePath, name: str) -> bytes:

@@ -19,11 +19,12 @@ from navarch._base.backoff import Backoff
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch._base.tasks import uninterrupted, unless
 from navarch.cache import Cache, Cached, Change
+from navarch.certificates import KeyPair
 from navarch.client import Client
 from navarch.cluster.controllers.manager import ControllerManager, ControllerManagerOptions
 from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
 from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions
-from navarch.cluster.embedded.credentials import X509KeyPair, sign_request
+from navarch.cluster.embedded.credentials import sign_request
 from navarch.cluster.nodes.images import Images, ImagesWatch
 from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
@@ -143,7 +144,7 @@ class ControlPlane:
         components: ComponentOptions,
         block: LoopbackBlock | None,
         folder: Path,
-        authority: X509KeyPair,
+        authority: KeyPair,
         *,
         supervisor: Supervisor,
     ) -> None:

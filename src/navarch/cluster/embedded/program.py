@@ -21,10 +21,11 @@ from typing import Final
 from navarch._base.clock import Clock, SystemClock
 from navarch._base.supervisor import Supervisor
 from navarch.api import format_time
+from navarch.certificates import KeyPair
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ClusterProcess, ProcessIdentity
 from navarch.cluster.embedded.components import ComponentOptions
-from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority, X509KeyPair
+from navarch.cluster.embedded.credentials import ClusterAccess, ClusterAuthority
 from navarch.cluster.embedded.https_front import new_loop, serve_https
 from navarch.cluster.server.pipeline.authentication.signing import SigningKey
 from navarch.cluster.storage import Storage, StorageError
@@ -196,7 +197,7 @@ def _authority(folder: ClusterFolder, clock: SystemClock) -> ClusterAuthority:
     """Returns the authority of the folder, a new one at first, so that kubeconfigs stay valid after a restart."""
     certificate, key = folder.read("ca.pem"), folder.read("ca-key.pem")
     if certificate is not None and key is not None:
-        return ClusterAuthority(X509KeyPair(certificate, key))
+        return ClusterAuthority(KeyPair(certificate, key))
     authority = ClusterAuthority.make(clock)
     folder.write("ca-key.pem", authority.pair.key)
     folder.write("ca.pem", authority.pair.certificate)

@@ -10,8 +10,9 @@ from etcd_operator.destinations import PvcSource
 from etcd_operator.kinds import PodPolicy
 from etcd_operator.manifests import SERVER, TLS_FOLDER, program, unprivileged
 from etcd_operator.tls import EtcdCredentials
-from etcd_operator.tls.authority import TlsAuthority, TlsSubject
+from etcd_operator.tls.authority import client_subject, member_subject
 from navarch.api import Object, OwnerReference, Quantity
+from navarch.certificates import CertificateAuthority
 from navarch.k8s.core.v1 import (
     Capabilities,
     Container,
@@ -41,9 +42,9 @@ _GRACE: Final = 2
 def keys_for(now: datetime, seconds: float) -> tuple[dict[str, bytes], EtcdCredentials]:
     """Returns the certificate files of a pod that lives for so long, and the operator's credentials for it."""
     valid = timedelta(seconds=seconds) + _CLOCKS
-    authority = TlsAuthority.make("etcd-operator-claim", now, valid)
-    server = authority.issue(TlsSubject("claim", (_HOST,)), now, valid)
-    client = authority.issue(TlsSubject("etcd-operator"), now, valid)
+    authority = CertificateAuthority.create("etcd-operator-claim", now, valid)
+    server = authority.issue(member_subject("claim", (_HOST,)), now, valid)
+    client = authority.issue(client_subject("etcd-operator"), now, valid)
     trusted = authority.pair.certificate
     files = {SERVER.authorities: trusted, SERVER.certificate: server.certificate, SERVER.key: server.key}
     return files, EtcdCredentials(client=client, trusted=trusted, server_name=_HOST)

@@ -1,4 +1,4 @@
-"""Certificate authorities, their certificates, and their rotation.
+"""The rotation of a cluster's certificate authorities, and the subjects of its certificates.
 
 etcd reads its trusted authorities only when it starts. So the operator first publishes a new authority, lets it sign only
 after every member was started with it, and trusts the old one until it expires.
@@ -6,17 +6,20 @@ after every member was started with it, and trusts the old one until it expires.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, Self
+from typing import Final
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
-from etcd_operator.tls.checks import certificates, is_due
+from navarch.certificates import (
+    CertificateAuthority,
+    CertificateSubject,
+    KeyPair,
+    encode_certificates,
+    is_due,
+    parse_certificates,
+)
+from navarch.errors import ConfigError
 
 _VALID: Final = timedelta(days=3650)
 
@@ -26,8 +29,8 @@ class AuthorityRotation:
     """The signing authority, the next one, and the former ones that are still trusted (PEM)."""
 
     side: str
-    signer: TlsAuthority | None = None
-    heir: TlsAuthority | None = None
+    signer: CertificateAuthority | None = None
+    heir: CertificateAuthority | None = None
     past: bytes = b""
 
     @classmethod
@@ -50,12 +53,12 @@ class AuthorityRotation:
     def trusted(self) -> bytes:
         """Returns all trusted certificates, in an order that does not depend on the signer."""
         pairs = [authority.pair.certificate for authority in (self.signer, self.heir) if authority is not None]
-        every = {_text(each) for each in certificates(b"".join((*pairs, self.past)))} if pairs or self.past else set()
+        every = {encode_certificates([each]) for each in parse_certificates(b"".join((*pairs, self.past)))}
         return b"".join(sorted(every))
 
     def advanced(self, name: str, now: datetime, *, known: bool) -> AuthorityRotation:
         """Returns the rotation one step further, if due; `known` means that every member trusts the current authorities."""
-        past = b"".join(_text(each) for each in certificates(self.past) if each.not_valid_after_utc > now)
+        past = encode_certificates([each for each in parse_certificates(self.past) if each.not_valid_after_utc > now])
         if self.signer is None and self.heir is None:
             made = _made(name, now)
             return (
@@ -71,131 +74,26 @@ class AuthorityRotation:
         return AuthorityRotation(self.side, self.signer, heir, past)
 
 
-def _made(name: str, now: datetime) -> TlsAuthority:
-    return TlsAuthority.make(name, now, _VALID)
+def _made(name: str, now: datetime) -> CertificateAuthority:
+    return CertificateAuthority.create(name[:_LONGEST_NAME], now, _VALID)
 
 
-def _authority(data: Mapping[str, bytes], name: str) -> TlsAuthority | None:
+def _authority(data: Mapping[str, bytes], name: str) -> CertificateAuthority | None:
     try:
-        return TlsAuthority(TlsKeyPair(data[f"{name}.crt"], data[f"{name}.key"]))
-    except (KeyError, ValueError, TypeError):
+        return CertificateAuthority(KeyPair(data[f"{name}.crt"], data[f"{name}.key"]))
+    except (KeyError, ConfigError):
         return None
 
 
-def _text(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
+_LONGEST_NAME: Final = 64
+"""X.509's limit for names."""
 
 
-_EARLIER: Final = timedelta(minutes=5)
-"""Certificates are valid from a little earlier, because clocks differ."""
-_USAGES: Final = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
+def member_subject(name: str, hosts: tuple[str, ...]) -> CertificateSubject:
+    """Returns the subject of a member. Members are clients too: of each other, and the gateway of its own member."""
+    return CertificateSubject(common_name=name[:_LONGEST_NAME], hosts=hosts, usages=("server", "client"))
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TlsKeyPair:
-    """A certificate and its private key, in PEM form."""
-
-    certificate: bytes
-    key: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TlsSubject:
-    """The subject of a certificate. A client certificate has no hosts."""
-
-    name: str
-    hosts: tuple[str, ...] = ()
-
-    @property
-    def usages(self) -> tuple[str, ...]:
-        """The key usages. Members are clients too: of each other, and the gateway of its own member."""
-        return ("server", "client") if self.hosts else ("client",)
-
-
-class TlsAuthority:
-    """Signs certificates. Raises ValueError if the key is not an elliptic-curve key."""
-
-    def __init__(self, pair: TlsKeyPair) -> None:
-        key = serialization.load_pem_private_key(pair.key, password=None)
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise ValueError("expected a private key on an elliptic curve")  # noqa: TRY004 - one error for every unusable pair
-        self.pair = pair
-        self.certificate = x509.load_pem_x509_certificate(pair.certificate)
-        self._key = key
-
-    @classmethod
-    def make(cls, name: str, now: datetime, valid: timedelta) -> Self:
-        """Creates a new authority."""
-        key = _new_key()
-        title = _title(name)
-        builder = _builder(title, title, key.public_key(), now, now + valid)
-        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        builder = builder.add_extension(_SIGNS, critical=True)
-        identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-        builder = builder.add_extension(identifier, critical=False)
-        return cls(_pair(builder.sign(key, hashes.SHA256()), key))
-
-    def issue(self, subject: TlsSubject, now: datetime, valid: timedelta) -> TlsKeyPair:
-        """Issues a certificate that expires no later than the authority."""
-        key = _new_key()
-        end = min(now + valid, self.certificate.not_valid_after_utc)
-        builder = _builder(_title_of(subject), self.certificate.subject, key.public_key(), now, end)
-        builder = builder.add_extension(x509.ExtendedKeyUsage(_allowed(subject.usages)), critical=False)
-        identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        builder = builder.add_extension(identifier, critical=False)
-        if subject.hosts:
-            hosts = x509.SubjectAlternativeName([x509.DNSName(host) for host in subject.hosts])
-            builder = builder.add_extension(hosts, critical=False)
-        return _pair(builder.sign(self._key, hashes.SHA256()), key)
-
-
-_SIGNS: Final = x509.KeyUsage(
-    digital_signature=True,
-    key_cert_sign=True,
-    crl_sign=True,
-    content_commitment=False,
-    key_encipherment=False,
-    data_encipherment=False,
-    key_agreement=False,
-    encipher_only=False,
-    decipher_only=False,
-)
-
-
-def _allowed(usages: Sequence[str]) -> list[x509.ObjectIdentifier]:
-    return [_USAGES[usage] for usage in usages]
-
-
-def _new_key() -> ec.EllipticCurvePrivateKey:
-    return ec.generate_private_key(ec.SECP256R1())
-
-
-def _title(name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
-
-
-def _title_of(subject: TlsSubject) -> x509.Name:
-    """Returns the subject name. A client gets no common name: etcd would take it for a user, and its gateway refuses that."""
-    if subject.hosts:
-        return _title(subject.name)
-    return x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, subject.name[:64])])
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, end: datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _EARLIER)
-        .not_valid_after(end)
-    )
-
-
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> TlsKeyPair:
-    encoding = serialization.Encoding.PEM
-    private = key.private_bytes(encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return TlsKeyPair(certificate.public_bytes(encoding), private)
+def client_subject(name: str) -> CertificateSubject:
+    """Returns the subject of a client, without a common name: etcd would take it for a user, and its gateway refuses that."""
+    return CertificateSubject(organizations=(name[:_LONGEST_NAME],), usages=("client",))

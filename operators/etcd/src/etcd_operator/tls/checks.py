@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
-from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from etcd_operator.manifests import SecretKeys
-
-_LONGEST_CHAIN: Final = 5
-_LEFT: Final = 3
-"""A certificate is renewed when a third of its lifetime is left."""
+from navarch.certificates import hosts_of, is_key_of, is_signed_by, parse_certificates, parse_key
 
 
 class CredentialsError(Exception):
@@ -84,27 +78,17 @@ def _listed(files: SecretKeys) -> str:
 
 
 def _parsed(secret: str, key: str, data: Mapping[str, bytes]) -> Sequence[x509.Certificate]:
-    found = certificates(data[key])
+    found = parse_certificates(data[key])
     if not found:
         raise CredentialsError(f"Secret {secret}: {key} is not a certificate in PEM form")
     return found
 
 
-def certificates(text: bytes) -> Sequence[x509.Certificate]:
-    """Returns the certificates of a PEM text; none if it cannot be parsed."""
-    try:
-        return x509.load_pem_x509_certificates(text)
-    except (ValueError, UnsupportedAlgorithm):
-        return ()
-
-
 def _refuse_other_key(secret: str, files: SecretKeys, data: Mapping[str, bytes], leaf: x509.Certificate) -> None:
-    try:
-        key = serialization.load_pem_private_key(data[files.key], password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise CredentialsError(f"Secret {secret}: {files.key} is not an unencrypted private key in PEM form") from None
-    form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    if key.public_key().public_bytes(*form) != leaf.public_key().public_bytes(*form):
+    key = parse_key(data[files.key])
+    if key is None:
+        raise CredentialsError(f"Secret {secret}: {files.key} is not an unencrypted private key in PEM form")
+    if not is_key_of(key, leaf):
         raise CredentialsError(f"Secret {secret}: {files.key} does not match {files.certificate}")
 
 
@@ -115,42 +99,6 @@ def _refuse_wrong_time(secret: str, files: SecretKeys, leaf: x509.Certificate, n
         raise CredentialsError(f"Secret {secret}: {files.certificate} is not valid before {leaf.not_valid_before_utc}")
 
 
-def is_due(certificate: x509.Certificate, now: datetime) -> bool:
-    """Reports whether the certificate is due for renewal."""
-    lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
-    return now >= certificate.not_valid_after_utc - lifetime / _LEFT
-
-
-def hosts_of(certificate: x509.Certificate) -> Sequence[str]:
-    """Returns the DNS names of the certificate."""
-    try:
-        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except x509.ExtensionNotFound:
-        return ()
-    return names.get_values_for_type(x509.DNSName)
-
-
 def _covers(name: str, host: str) -> bool:
     _, _, rest = host.partition(".")
     return name in {host, f"*.{rest}"}
-
-
-def is_signed_by(chain: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate]) -> bool:
-    """Reports whether the chain leads to one of these authorities."""
-    current = chain[0]
-    for _ in range(_LONGEST_CHAIN):
-        if any(_has_signed(authority, current) for authority in authorities):
-            return True
-        above = next((each for each in chain[1:] if each != current and _has_signed(each, current)), None)
-        if above is None:
-            return False
-        current = above
-    return False
-
-
-def _has_signed(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
-        return False
-    return True

@@ -14,10 +14,10 @@ from typing import Final
 
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT, PEER, SERVER, client_host, host_of, labels_of, secret_names
-from etcd_operator.tls.authority import TlsKeyPair
 from etcd_operator.tls.checks import CredentialsError, TlsSecret, read
 from etcd_operator.tls.issuer import Found, forgotten, issued, own_names, root_secret
 from navarch import Context
+from navarch.certificates import KeyPair
 from navarch.errors import Forbidden, InvalidValueError
 from navarch.etcd import EtcdTls
 from navarch.k8s.core.v1 import Secret
@@ -31,7 +31,7 @@ class EtcdCredentials:
     authorities that members trust.
     """
 
-    client: TlsKeyPair | None = None
+    client: KeyPair | None = None
     trusted: bytes = b""
     server_name: str = ""
     user: str = ""
@@ -230,9 +230,7 @@ def examined(cluster: EtcdCluster, found: Found, now: datetime) -> EtcdCredentia
 
 
 def _as_client(data: Mapping[str, bytes]) -> EtcdCredentials:
-    return EtcdCredentials(
-        client=TlsKeyPair(data[CLIENT.certificate], data[CLIENT.key]), trusted=data[CLIENT.authorities]
-    )
+    return EtcdCredentials(client=KeyPair(data[CLIENT.certificate], data[CLIENT.key]), trusted=data[CLIENT.authorities])
 
 
 def _clients_faults(cluster: EtcdCluster, found: Found, now: datetime) -> list[str]:

@@ -10,8 +10,9 @@ from typing import Final, Literal
 
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import CLIENT, PEER, SERVER, SecretKeys, client_host, host_of
-from etcd_operator.tls.authority import AuthorityRotation, TlsAuthority, TlsSubject
-from etcd_operator.tls.checks import CredentialsError, hosts_of, is_due, is_signed_by, read
+from etcd_operator.tls.authority import AuthorityRotation, client_subject, member_subject
+from etcd_operator.tls.checks import CredentialsError, read
+from navarch.certificates import CertificateAuthority, CertificateSubject, hosts_of, is_due, is_signed_by
 
 Found = Mapping[str, Mapping[str, bytes] | None]
 """The data of Secrets by name; None for a Secret that does not exist."""
@@ -26,7 +27,7 @@ class _Leaf:
     secret: str
     side: Literal["peer", "client"]
     files: SecretKeys
-    subject: TlsSubject
+    subject: CertificateSubject
 
 
 def own_names(cluster: EtcdCluster) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ def _sources(cluster: EtcdCluster) -> tuple[tuple[Literal["peer", "client"], str
 
 
 def _is_good(
-    leaf: _Leaf, line: AuthorityRotation, signer: TlsAuthority, data: Mapping[str, bytes] | None, now: datetime
+    leaf: _Leaf, line: AuthorityRotation, signer: CertificateAuthority, data: Mapping[str, bytes] | None, now: datetime
 ) -> bool:
     try:
         has = read(leaf.secret, leaf.files, data, now)
@@ -112,7 +113,7 @@ def _is_good(
 
 
 def _issue(
-    leaf: _Leaf, line: AuthorityRotation, signer: TlsAuthority, now: datetime, valid: timedelta
+    leaf: _Leaf, line: AuthorityRotation, signer: CertificateAuthority, now: datetime, valid: timedelta
 ) -> dict[str, bytes]:
     pair = signer.issue(leaf.subject, now, valid)
     return {
@@ -136,10 +137,10 @@ def _authorities(cluster: EtcdCluster) -> str:
 def _leaves(cluster: EtcdCluster) -> tuple[_Leaf, ...]:
     name = cluster.name
     return (
-        _Leaf(f"{name}-peer-tls", "peer", PEER, TlsSubject(f"{name}-peer", _peer_hosts(cluster))),
-        _Leaf(f"{name}-server-tls", "client", SERVER, TlsSubject(f"{name}-server", _server_hosts(cluster))),
-        _Leaf(f"{name}-operator-tls", "client", CLIENT, TlsSubject("etcd-operator")),
-        _Leaf(f"{name}-client-tls", "client", CLIENT, TlsSubject(f"{name}-client")),
+        _Leaf(f"{name}-peer-tls", "peer", PEER, member_subject(f"{name}-peer", _peer_hosts(cluster))),
+        _Leaf(f"{name}-server-tls", "client", SERVER, member_subject(f"{name}-server", _server_hosts(cluster))),
+        _Leaf(f"{name}-operator-tls", "client", CLIENT, client_subject("etcd-operator")),
+        _Leaf(f"{name}-client-tls", "client", CLIENT, client_subject(f"{name}-client")),
     )
 
 
