@@ -58,7 +58,7 @@ class WebhookServer:
     """Where the webhooks of an operator listen, and how the API server reaches them.
 
     In a pod they listen at `:9443`, behind the Service `service` (by default the operator's name and `-webhook`) in the
-    pod's namespace. Elsewhere, such as on a laptop, `url` is their address as the API server sees it; an API server on this
+    pod's namespace, at its port `port` (0 for the port that they listen at). Elsewhere, such as on a laptop, `url` is their address as the API server sees it; an API server on this
     machine needs none. The operator issues and renews its certificate itself. Instead, `certificate` and `key` are PEM files,
     which are read again when they change; `authority` is the file with the CA that signed them. `cert_manager` is the
     Certificate (`namespace/name`) from which cert-manager injects the CA.

@@ -75,7 +75,7 @@ class HttpsFront:
         options = self._options
         if self._behind_service:
             service = options.service or f"{self._operator}-webhook"
-            return WebhookAddress(service=service, namespace=self.own_namespace, port=options.port)
+            return WebhookAddress(service=service, namespace=self.own_namespace, port=options.port or port)
         return WebhookAddress(url=options.url or f"https://127.0.0.1:{port}")
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:

@@ -252,8 +252,11 @@ def refuse_uid(call: ResourceCall, metadata: Json, key: str, uid: str) -> None:
         raise conflict(call.resource.group, call.resource.plural, call.info.name, why)
 
 
-async def store_update(call: ResourceCall, found: Found, value: Json, options: Json, *, owned: bool = False) -> Reply:
-    """Takes a new version through defaults, admission and validation into the store. `owned`: its fields have managers.
+async def store_update(
+    call: ResourceCall, found: Found, value: Json, options: Json, *, owned: bool = False, is_admitted: bool = False
+) -> Reply:
+    """Takes a new version through defaults, admission and validation into the store. `owned`: its fields have managers;
+    `is_admitted`: admission has seen the change in another form.
 
     An object that was only waiting for its last finalizer goes with it.
     """
@@ -267,12 +270,14 @@ async def store_update(call: ResourceCall, found: Found, value: Json, options: J
         value["metadata"]["managedFields"] = []
     if not owned:
         own(call, old, value)
-    attributes = await call.admitted("UPDATE", value, old, options)
-    value = _changed_by(attributes, value, strategy)
+    attributes = None if is_admitted else await call.admitted("UPDATE", value, old, options)
+    if attributes is not None:
+        value = _changed_by(attributes, value, strategy)
     _keep_what_is_the_servers(old, value)
     strategy.prepare_update(value, old, call.operation)
     _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
-    await call.validated(attributes, value)
+    if attributes is not None:
+        await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, old)
     return await _stored(call, found, settled(old, value))
 

@@ -16,6 +16,7 @@ from navarch.cluster.server.pipeline.subresources.scaling import (
     API_VERSION,
     SCALE,
     Scaled,
+    admitted_scale,
     scale_of,
     scale_options,
     scale_reply,
@@ -46,6 +47,7 @@ async def scale_custom(call: ResourceCall) -> Reply:
     scaled = _scaled(call, value, paths)
     asked = _identified(scaled.patched()) if sent is None else sent
     _check_custom(call, asked, value)
+    asked = await admitted_scale(call, asked, _scale_of_custom(value, paths), options)
     stored = await store_scaled(call, found, _changed_custom(value, asked, paths, scaled), options)
     return scale_reply(call, _scale_of_custom(stored, paths))
 
@@ -140,6 +142,7 @@ async def scale(call: ResourceCall) -> Reply:
     scaled = Scaled(call, _scale_of(value), value["metadata"].get("managedFields", []), replicas)
     asked = checked(scaled.patched(), SCALE) if sent_scale is None else sent_scale
     _check(call, asked, value["metadata"])
+    asked = await admitted_scale(call, asked, _scale_of(value), options)
     wanted = (asked.get("spec") or {}).get("replicas") or 0
     stored = await store_scaled(call, found, _changed(value, wanted, scaled.owned(asked)), options)
     return scale_reply(call, _scale_of(stored))

@@ -142,13 +142,21 @@ def scale_of(value: Json, wanted: int | None, actual: int | None, selector: str 
     }
 
 
+async def admitted_scale(call: ResourceCall, asked: Json, current: Json, options: Json) -> Json:
+    """Returns the Scale after admission, which sees Scales and not the object that is scaled."""
+    attributes = await call.admitted("UPDATE", asked, current, options)
+    await call.validated(attributes, attributes.value)
+    assert attributes.value is not None
+    return attributes.value
+
+
 async def store_scaled(call: ResourceCall, found: Found, changed: Json, options: Json) -> Json:
-    """Stores the object with other replicas, as if it were written itself; the object afterwards."""
+    """Stores the object with other replicas, whose Scale was admitted; the object afterwards."""
     plain = replace(call.request, headers={**call.request.headers, "accept": "application/json"})
     inner = ResourceCall(
         call.kernel, plain, replace(call.info, subresource=""), call.resource, call.user, call.warnings
     )
-    reply = await store_update(inner, found, changed, options, owned=True)
+    reply = await store_update(inner, found, changed, options, owned=True, is_admitted=True)
     stored: Json = msgspec.json.decode(reply.body)
     return stored
 
