@@ -93,7 +93,7 @@ async def test_validation_refuses_with_causes(client: Client, files: dict[str, P
     @operator.validate(ConfigMap, operations=("CREATE",))
     async def check(config: ConfigMap, review: Review[ConfigMap]) -> None:
         assert review.operation == "CREATE"
-        if config.data.get("size") == "0":
+        if (config.data or {}).get("size") == "0":
             review.deny("data[size]", "must be positive")
 
     dry = client.using(dry_run=True)
@@ -113,13 +113,15 @@ async def test_update_and_deletion_are_seen(client: Client, files: dict[str, Pat
     def keep(config: ConfigMap, review: Review[ConfigMap]) -> None:
         assert review.old is not None
         if review.operation == "DELETE" or review.old.data != config.data:
-            review.deny(f"{review.operation} of {review.old.data['a']} by {'masters' if review.groups else 'nobody'}")
+            review.deny(
+                f"{review.operation} of {(review.old.data or {})['a']} by {'masters' if review.groups else 'nobody'}"
+            )
 
     made = await client.create(ConfigMap(name="c", labels={"kept": "yes"}, data={"a": "1"}))
     async with running(client, operator):
         refusal = await enforced(lambda: client.delete(ConfigMap, "c"))
         assert "DELETE of 1 by masters" in refusal.message
-        made.data["a"] = "2"
+        made.data = {"a": "2"}
         with pytest.raises(Forbidden, match="UPDATE of 1"):
             await client.replace(made)
 
@@ -175,7 +177,7 @@ async def test_subresources_are_seen(client: Client, files: dict[str, Path]) -> 
     @operator.validate(ScaleObject, on=Deployment, subresource="scale", operations=("UPDATE",))
     async def check_scale(scale: ScaleObject, review: Review[ScaleObject]) -> None:
         assert review.subresource == "scale"
-        if scale.spec is not None and (scale.spec.replicas or 0) > 5:
+        if (scale.spec.replicas or 0) > 5:
             review.deny("spec.replicas", "too many")
 
     @operator.validate(Eviction, on=Pod, subresource="eviction", operations=("CREATE",))
