@@ -18,6 +18,13 @@ from navarch.operator.roles import Permission
 from navarch.schema import crd
 
 NAME = NAMESPACE = "etcd-operator"
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:{NAME}"
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": f"{NAME}-webhook", "namespace": NAMESPACE},
+    "spec": {"selector": {"app.kubernetes.io/name": NAME}, "ports": [{"port": 443, "targetPort": 9443}]},
+}
 TENANT = "team-a"
 """The namespace in the example of an operator for some namespaces."""
 DEPLOY = Path(__file__).parent.parent / "operators" / "etcd" / "deploy"
@@ -28,6 +35,10 @@ _CLUSTER_WIDE = f"""\
 # Secrets are not among the rights in the whole cluster. In each namespace whose Secrets it may use, bind the second role:
 #   kubectl create rolebinding {SECRETS_ROLE} --namespace={TENANT} --clusterrole={SECRETS_ROLE} \\
 #     --serviceaccount={NAMESPACE}:{NAME}
+"""
+_WEBHOOKS = """\
+# On top of rbac.yaml, for an operator with ETCD_OPERATOR_WEBHOOKS=yes: it warns of backups and restores that name missing
+# objects.
 """
 _SOME_NAMESPACES = f"""\
 # In the place of ../rbac.yaml, for an operator of some namespaces (ETCD_OPERATOR_NAMESPACES), after crds.yaml. Apply the Role
@@ -57,6 +68,7 @@ def written() -> dict[str, str]:
     return {
         "rbac.yaml": _WRITTEN + _CLUSTER_WIDE + _yaml(cluster_wide()),
         "namespaced/rbac.yaml": _WRITTEN + _SOME_NAMESPACES + _yaml(for_namespaces(TENANT)),
+        "webhooks.yaml": _WRITTEN + _WEBHOOKS + _yaml([SERVICE, *for_webhooks()]),
         "namespaced/crds.yaml": "# Written by `python -m etcd_roles`. An operator for the whole cluster installs them itself.\n"
         + _yaml(crd(declared.primary) for declared in etcd_operator().controllers),
     }
@@ -66,6 +78,12 @@ def cluster_wide() -> list[dict[str, Any]]:
     """All but Secrets in the whole cluster; what it takes of Secrets is a role that nobody has yet."""
     permissions = needed_by(etcd_operator(), election_namespace=NAMESPACE)
     return [*_roles(permissions), *roles_of(SECRETS_ROLE, _secrets(None))]
+
+
+def for_webhooks() -> list[dict[str, Any]]:
+    """What the webhooks need on top."""
+    plain, served = (needed_by(etcd_operator(webhooks=each), election_namespace=NAMESPACE) for each in (False, True))
+    return roles_of(f"{NAME}-webhooks", [each for each in served if each not in plain], ACCOUNT)
 
 
 def for_namespaces(*namespaces: str) -> list[dict[str, Any]]:
@@ -82,7 +100,7 @@ def _secrets(namespace: str | None) -> Iterator[Permission]:
 
 
 def _roles(permissions: Iterable[Permission]) -> list[dict[str, Any]]:
-    return roles_of(NAME, permissions, f"system:serviceaccount:{NAMESPACE}:{NAME}")
+    return roles_of(NAME, permissions, ACCOUNT)
 
 
 def _yaml(manifests: Iterable[dict[str, Any]]) -> str:

@@ -62,11 +62,16 @@ def review(**request: Any) -> bytes:
 async def ready() -> None: ...
 
 
+async def fetch(what: Any, name: str, namespace: str) -> None: ...
+
+
 def router_of(
     declared: DeclaredWebhook[Any, Any], threads: ThreadPool, clock: MovableClock | None = None
 ) -> WebhookRouter:
     clock, metrics = clock or MovableClock(), WebhookMetrics(declared.path)
-    handler = AdmissionHandler(declared, clock, threads, lookup=CachedKinds({}), ready=ready, metrics=metrics)
+    handler = AdmissionHandler(
+        declared, clock, threads, lookup=CachedKinds({}), fetch=fetch, ready=ready, metrics=metrics
+    )
     return WebhookRouter({declared.path: Route(handler.answer, 100_000, metrics)}, clock)
 
 

@@ -154,14 +154,25 @@ async def test_review_reads_cached_objects(operator: Operator) -> None:
             f"{len(review.list(ConfigMap, namespace='other', labels={'a': 'b'}))} {review.get(ConfigMap, 'no')}"
         )
 
-    cached = [
+    existing = [
         ConfigMap(name="settings", namespace="default"),
         ConfigMap(name="settings", namespace="other", labels={"a": "b"}),
     ]
-    verdict = await check.verdict(webcache(), cached=cached)
+    verdict = await check.verdict(webcache(), existing=existing)
     assert verdict.warnings == ("settings ['settings']", "1 None")
-    with pytest.raises(InvalidValueError, match="expected cached objects of the kinds in reads="):
-        await check.verdict(webcache(), cached=[Secret(name="p", namespace="default")])
+
+
+async def test_review_fetches_what_is_not_cached(operator: Operator) -> None:
+    """`review.fetch` reads an object of any kind; a test names those that exist."""
+
+    @operator.validate(Webcache)
+    async def check(it: Webcache, review: Review[Webcache]) -> None:
+        if await review.fetch(Secret, "key") is None:
+            review.deny("no key")
+
+    assert not (await check.verdict(webcache())).allowed
+    assert not (await check.verdict(webcache(), existing=[Secret(name="key", namespace="other")])).allowed
+    assert (await check.verdict(webcache(), existing=[Secret(name="key", namespace="default")])).allowed
 
 
 async def test_warnings_and_annotations_come_with_the_verdict(operator: Operator) -> None:

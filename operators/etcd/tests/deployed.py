@@ -30,7 +30,8 @@ class Deployed(Cluster):
 
     @asynccontextmanager
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
-        for manifest in manifests("operator.yaml", "rbac.yaml"):
+        webhooks = ("webhooks.yaml",) if any(operator.admission_webhooks for operator in operators) else ()
+        for manifest in manifests("operator.yaml", "rbac.yaml", *webhooks):
             if manifest["kind"] != "Deployment":
                 await self.client.apply(Dynamic(manifest))
         await grant_secrets(self.client, "default")

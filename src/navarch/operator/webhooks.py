@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from navarch._base.threads import ThreadPool
 from navarch.cache import Cache, as_cached
 from navarch.client import Client
-from navarch.errors import ConfigError
+from navarch.client.target import Readable
+from navarch.errors import ConfigError, NotFound
 from navarch.observe.metrics import Metrics, WebhookMetrics
 from navarch.operator.certificate import ServingCertificate
 from navarch.operator.endpoints import Address
@@ -118,10 +119,20 @@ class ServedWebhooks:
                 self._client.clock,
                 self._threads,
                 lookup=CachedKinds(reads, loop),
+                fetch=self._fetch,
                 ready=partial(self._cache.wait_synced, *reads.values()),
                 metrics=measured,
             )
             yield webhook.path, Route(handler.answer, LARGEST_REVIEW, measured)
+
+    async def _fetch(self, what: Readable[Any], name: str, namespace: str) -> Any:
+        """See `Review.fetch`."""
+        try:
+            return await self._client.get(what, name, namespace=namespace or None)
+        except NotFound as error:
+            if error.reason != "NotFound":  # the kind, and not the object, is missing
+                raise
+            return None
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:

@@ -20,7 +20,7 @@ from navarch.errors import DecodeError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import WebhookMetrics
 from navarch.webhook.declaration import DeclaredWebhook
-from navarch.webhook.review import CachedKinds, Operation, Review
+from navarch.webhook.review import CachedKinds, Fetch, Operation, Review
 from navarch.webhook.router import WebhookAnswer, failure_answer
 from navarch.webhook.verdict import ReviewError, ReviewVerdict
 
@@ -76,6 +76,7 @@ class AdmissionHandler:
         threads: ThreadPool,
         *,
         lookup: CachedKinds,
+        fetch: Fetch,
         ready: Callable[[], Awaitable[None]],
         metrics: WebhookMetrics,
     ) -> None:
@@ -83,6 +84,7 @@ class AdmissionHandler:
         self._clock = clock
         self._call = _awaitable(webhook, threads)
         self._lookup = lookup
+        self._fetch = fetch
         self._metrics = metrics
         self._ready = ready if webhook.options.reads else None
 
@@ -134,6 +136,7 @@ class AdmissionHandler:
             name=request.name,
             namespace=request.namespace,
             lookup=self._lookup,
+            fetch=self._fetch,
         )
         subject = new if new is not None else old
         if subject is None:

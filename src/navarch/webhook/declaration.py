@@ -13,8 +13,8 @@ from navarch.cache import Cached, Collection, as_cached, entry_of
 from navarch.cache.lookup import selector_of
 from navarch.client.core import LabelSelector
 from navarch.client.target import Readable, kind_of
-from navarch.errors import DefinitionError, InvalidValueError
-from navarch.webhook.review import CachedKinds, Operation, Review
+from navarch.errors import DefinitionError
+from navarch.webhook.review import CachedKinds, Fetch, Operation, Review
 from navarch.webhook.verdict import Judge, ReviewVerdict
 
 T = TypeVar("T")
@@ -131,13 +131,15 @@ class DeclaredWebhook(Generic[T, R]):
         groups: tuple[str, ...] = (),
         dry_run: bool = False,
         options: Mapping[str, Any] | None = None,
-        cached: Iterable[Any] = (),
+        existing: Iterable[Any] = (),
     ) -> ReviewVerdict:
         """Returns the function's verdict on an object, for a test without a cluster.
 
-        The operation is UPDATE if there is an `old` object, else the first that the webhook declares. `cached` are the
-        objects that `review.get` and `review.list` find. Raises what the function raises.
+        The operation is UPDATE if there is an `old` object, else the first that the webhook declares. `review.fetch`
+        finds the `existing` objects; `review.get` and `review.list` find those of the kinds in `reads=`. Raises what the
+        function raises.
         """
+        objects = list(existing)
         return await self.judge.verdict(
             self.function,
             subject,
@@ -151,25 +153,35 @@ class DeclaredWebhook(Generic[T, R]):
                 options=options,
                 name=getattr(subject, "name", ""),
                 namespace=getattr(subject, "namespace", ""),
-                lookup=lookup_of(self, cached),
+                lookup=_lookup(self, objects),
+                fetch=_fetch(objects),
             ),
         )
 
 
-def lookup_of(webhook: DeclaredWebhook[Any, Any], objects: Iterable[Any]) -> CachedKinds:
-    """Returns a cache of these objects, and of nothing else, of the kinds that the webhook reads."""
+def _lookup(webhook: DeclaredWebhook[Any, Any], objects: Iterable[Any]) -> CachedKinds:
+    """Returns a cache of those objects whose kinds the webhook reads."""
     collections = {each.kind: Collection(each) for each in map(as_cached, webhook.options.reads)}
     for each in objects:
-        kind = kind_of(type(each)) if isinstance(each, Object) else None
-        known = [found for found in collections if kind in {found, None} and found.kind == each.kind]
-        if not known:
-            raise InvalidValueError(
-                f"expected cached objects of the kinds in reads=, got {each.kind} {each.name}; add its kind to reads="
-            )
         wire = full_wire(each) if isinstance(each, Object) else dict(each)
         wire.setdefault("metadata", {}).setdefault("resourceVersion", "1")
-        collections[known[0]].saw(entry_of(encode(wire)), initial=True)
+        for kind, collection in collections.items():
+            if (kind.api_version, kind.kind) == (each.api_version, each.kind):
+                collection.saw(entry_of(encode(wire)), initial=True)
     return CachedKinds(collections)
+
+
+def _fetch(objects: Iterable[Any]) -> Fetch:
+    """Returns a function that finds these objects, and no others."""
+
+    async def fetch(what: Readable[Any], name: str, namespace: str) -> Any:
+        kind = kind_of(what)
+        wanted = (kind.api_version, kind.kind, name, namespace)
+        return next(
+            (each for each in objects if (each.api_version, each.kind, each.name, each.namespace) == wanted), None
+        )
+
+    return fetch
 
 
 def _refuse_others(name: str, given: Iterable[object], allowed: Any) -> None:

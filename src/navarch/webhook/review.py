@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, overload
@@ -20,6 +20,9 @@ T = TypeVar("T")
 W = TypeVar("W")
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+Fetch = Callable[[Readable[Any], str, str], Awaitable[Any]]
+"""Reads an object of a kind by its name and namespace; None if there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,7 @@ class Review(Generic[T]):
         name: str = "",
         namespace: str = "",
         lookup: CachedKinds | None = None,
+        fetch: Fetch | None = None,
     ) -> None:
         self.operation: Operation = operation
         self.old = old
@@ -65,6 +69,7 @@ class Review(Generic[T]):
         self.annotations: dict[str, str] = {}
         self.denials: list[Denial] = []
         self._lookup = lookup or CachedKinds({})
+        self._fetch = fetch
 
     def warn(self, message: str) -> None:
         """Shows a warning to the user, whatever the verdict: kubectl prints it as `Warning: ...`."""
@@ -115,6 +120,16 @@ class Review(Generic[T]):
         The namespace defaults to that of the request; a request for a cluster-scoped object lists all namespaces.
         """
         return self._lookup.list(what, labels, self._namespace(what, namespace) or None, index)
+
+    async def fetch(self, what: Readable[W], name: str, *, namespace: str | None = None) -> W | None:
+        """Reads an object of any kind from the API server, None if there is none; for kinds that are not worth a cache.
+
+        The operator needs the permission: `Uses(Secret, ("get",))`. Raises `ApiError`.
+        """
+        if self._fetch is None:
+            return None
+        found: W | None = await self._fetch(what, name, self._namespace(what, namespace))
+        return found
 
     def _namespace(self, what: Readable[Any], given: str | None) -> str:
         if not kind_of(what).namespaced:

@@ -28,7 +28,8 @@ def main() -> None:
     such as the operator's own. ETCD_OPERATOR_HEALTH and ETCD_OPERATOR_METRICS are the addresses of probes and metrics.
     ETCD_OPERATOR_NAMESPACES lists the watched namespaces, separated by commas: the operator then needs Roles there, and
     CRDs that are already installed. ETCD_OPERATOR_AMBIENT is the file of rules for the operator's own cloud credentials.
-    ETCD_OPERATOR_MAX_SNAPSHOT limits the size of a snapshot.
+    ETCD_OPERATOR_MAX_SNAPSHOT limits the size of a snapshot. ETCD_OPERATOR_WEBHOOKS=yes warns of backups and restores that
+    name missing objects.
     """
     try:
         namespaces = _namespaces(os.environ.get("ETCD_OPERATOR_NAMESPACES", ""))
@@ -40,6 +41,7 @@ def main() -> None:
             ambient=_path("ETCD_OPERATOR_AMBIENT"),
             python_image=os.environ.get("ETCD_OPERATOR_PYTHON_IMAGE") or PYTHON_IMAGE,
             max_snapshot_bytes=_size(os.environ.get("ETCD_OPERATOR_MAX_SNAPSHOT", "")),
+            webhooks=_switch("ETCD_OPERATOR_WEBHOOKS"),
         )
     except ConfigError as error:
         sys.exit(str(error))
@@ -49,6 +51,13 @@ def main() -> None:
 def _path(variable: str) -> Path | None:
     value = os.environ.get(variable)
     return Path(value) if value else None
+
+
+def _switch(variable: str) -> bool:
+    value = os.environ.get(variable, "no")
+    if value not in {"yes", "no"}:
+        raise ConfigError(f"expected yes or no in {variable}, got {value!r}")
+    return value == "yes"
 
 
 def _namespaces(text: str) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from etcd_operator.manifests import PYTHON_IMAGE
 from etcd_operator.reconcile import Reconciler
 from etcd_operator.restore import ApiBackupKeeper, EtcdRestore, RestoreReconciler, snapshots_in_use
 from etcd_operator.tls import CredentialCache
+from etcd_operator.webhook import declare_webhooks
 from navarch import Cached, Endpoints, Key, Operator
 from navarch.k8s.core.v1 import Node, PersistentVolumeClaim, Pod, Secret, Service
 from navarch.k8s.events.v1 import Event
@@ -74,13 +75,15 @@ def etcd_operator(
     max_snapshot_bytes: int = MAX_BYTES,
     python_image: str = PYTHON_IMAGE,
     etcdutl: Path | None = None,
+    webhooks: bool = False,
 ) -> Operator:
     """Returns an operator for the EtcdClusters of these namespaces, or of all.
 
     `connect` replaces the connection over etcd's gateways, for tests. `local` backups are stored below `backups`; without
     it the operator refuses them. `ambient` is the file of rules that allow namespaces to use the operator's own cloud
     credentials; without it no namespace may. `python_image` runs in pods that receive a snapshot or mount a claim.
-    `etcdutl` verifies snapshots; the default is the one on the PATH. Raises `ConfigError` if `ambient` cannot be read.
+    `etcdutl` verifies snapshots; the default is the one on the PATH. With `webhooks`, users are warned of backups and
+    restores that name missing objects. Raises `ConfigError` if `ambient` cannot be read.
     """
     operator = Operator("etcd-operator", namespaces=namespaces, crds=crds, endpoints=endpoints, uses=RIGHTS)
     ours = "app=etcd"
@@ -111,6 +114,8 @@ def etcd_operator(
     slow: dict[str, Any] = {"watches": {pods: _nobody}, "timeout": _BACKUP_SECONDS, "concurrency": WORKERS}
     operator.controller(EtcdBackup, **slow)(snapshots.reconcile)
     operator.controller(EtcdRestore, **slow)(restores.reconcile)
+    if webhooks:
+        declare_webhooks(operator)
     return operator
 
 
