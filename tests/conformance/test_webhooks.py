@@ -12,9 +12,9 @@ import pytest
 
 from certificates import sign
 from navarch import Operator, Resource, Spec, Status, WebhookServer
-from navarch.api import Dynamic
+from navarch.api import Dynamic, Kind
 from navarch.client import Client, Config
-from navarch.errors import AlreadyExists, ApiError, Forbidden, Invalid, ServerError
+from navarch.errors import AlreadyExists, ApiError, Forbidden, Invalid, NavarchError, ServerError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.autoscaling.v1 import Scale as ScaleObject
 from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod, Service, ServiceAccount, ServiceSpec
@@ -212,6 +212,34 @@ async def test_subresources_are_seen(client: Client, files: dict[str, Path]) -> 
         assert [cause.field for cause in refusal.causes] == ["status.phase"]
         refusal = await enforced(lambda: client.scale(Deployment, "web", 6))
         assert [cause.field for cause in refusal.causes] == ["spec.replicas"]
+
+
+async def test_exec_is_seen(client: Client, files: dict[str, Path]) -> None:
+    """An exec is a CONNECT with its options as the object, of a kind without a class."""
+    operator = new_operator(client, **files)
+    options = Kind("", "v1", "PodExecOptions", plural="podexecoptions")
+
+    @operator.validate(options, on=Pod, subresource="exec", operations=("CONNECT",))
+    async def refuse(asked: Dynamic, review: Review[Dynamic]) -> None:
+        review.deny(f"nobody runs {' '.join(asked['command'])} in {review.name}")
+
+    with suppress(AlreadyExists):
+        await client.create(ServiceAccount(name="default"))
+    await client.create(Dynamic({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": POD}))
+    async with running(client, operator):
+        async with asyncio.timeout(30):
+            while "nobody runs" not in (told := await _refusal_of_exec(client)):
+                pass
+        assert "nobody runs id -u in p" in told
+
+
+async def _refusal_of_exec(client: Client) -> str:
+    """A pod without a node refuses it too, until the API server knows of the webhook."""
+    try:
+        await client.exec("p", ["id", "-u"])
+    except NavarchError as refusal:
+        return str(refusal)
+    return ""
 
 
 async def test_cluster_scoped_kind_is_seen(client: Client, files: dict[str, Path]) -> None:
