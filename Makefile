@@ -4,12 +4,14 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 NAME   ?=
+# What `make versions` runs on each Python.
+TARGETS ?= test demo demo-memcached
 # As many as there are processors: with more, tests of real processes slow each other down. WORKERS=0 runs them in the process of pytest itself.
 WORKERS ?= $(shell nproc)
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 
-.PHONY: help demo demo-memcached test oldest shake check style types imports generated format e2e bench rig clean
+.PHONY: help demo demo-memcached test oldest versions shake check style types imports generated format e2e bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -42,6 +44,9 @@ oldest: $(STAMP) ## The fast suite with the oldest version of each dependency th
 	$(VENV)/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema,webhook]" --group test-tools --group rig
 	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real and not long" $(ARGS)
+
+versions: ## Tests and demos on every supported Python of this machine; NAMESPACES=no on a kernel that refuses user namespaces, ONLY=3.13
+	$(PYTHON) -m versions $(TARGETS) --folder=$(VENV)/versions $(if $(filter no,$(NAMESPACES)),--no-namespaces) $(ONLY:%=--only %)
 
 shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator
 	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(WORKERS) $(ARGS)
