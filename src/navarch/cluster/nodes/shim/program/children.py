@@ -19,6 +19,7 @@ from navarch.cluster.nodes.shim.program.supervisor import SyscallSupervisor, ins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Final, NoReturn
 
     from navarch.cluster.nodes.shim.program.seccomp import Ports
@@ -72,6 +73,7 @@ class ChildProcess:
         self, plan: dict[str, Any], pid: int, streams: Streams, log: ContainerLog | None, mounts: Mounts
     ) -> None:
         self.id: str = plan["id"]
+        self.container: str = plan.get("container", self.id)
         self.plan = plan
         self.pid = pid
         self.report = streams.report
@@ -84,11 +86,11 @@ class ChildProcess:
         self.mounts = mounts
         self.status: int | None = None
 
-    def received_supervisor(self) -> SyscallSupervisor | None:
+    def received_supervisor(self, on_session: Callable[[int], None]) -> SyscallSupervisor | None:
         """The supervisor of the process, if it has one; the mounts are closed with it. Raises `BlockingIOError` until the process
         has come so far: the shim waits for nobody, since what a volume holds may keep the process waiting on its way.
         """
-        supervisor = receive_supervisor(self.link, self.mounts, self.plan["address"])
+        supervisor = receive_supervisor(self.link, self.mounts, self.plan["address"], on_session)
         self.link.close()
         return supervisor
 
@@ -147,7 +149,13 @@ def _become(plan: dict[str, Any], isolation: Isolation, streams: Streams, inside
 
 def _install_filter(plan: dict[str, Any], isolation: Isolation, link: _socket.socket) -> None:
     try:
-        install_and_send(link, files=isolation.supervised_files, ports=plan["ports"], raw=plan["privileged"])
+        install_and_send(
+            link,
+            files=isolation.supervised_files,
+            ports=plan["ports"],
+            raw=plan["privileged"],
+            sessions=isolation.supervised_sessions,
+        )
     except OSError as error:
         fault = f"seccomp: {error}: no container is started that could listen on all addresses of this machine"
         raise OSError(error.errno, fault) from error

@@ -7,6 +7,7 @@ import signal
 
 from navarch.cluster.nodes.shim.program import kernel, rootfs
 from navarch.cluster.nodes.shim.program.mounts import Mounts
+from navarch.cluster.nodes.shim.program.processes import end_children
 from navarch.cluster.nodes.shim.program.supervisor import try_files, try_ports
 
 TYPE_CHECKING = False
@@ -34,7 +35,7 @@ class Isolation:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._own = -1
+        self._own = self.guardian = -1
         self.is_root = os.geteuid() == 0
         self.mounts = self.processes = self.supervised_files = self.ports = False
         self.limits: list[str] = [] if self.is_root else [f"not root: {_ACCOUNTS}"]
@@ -64,6 +65,11 @@ class Isolation:
         self.supervised_files = not fault
         if fault:
             self.limits.append(f"the kernel does not ask about files ({fault}): {_UNASKED}")
+
+    @property
+    def supervised_sessions(self) -> bool:
+        """Whether the kernel tells of new sessions: without process namespaces, sessions say whose a process is."""
+        return not self.processes and (self.ports or self.supervised_files)
 
     @property
     def accounts(self) -> bool:
@@ -108,6 +114,25 @@ class Isolation:
             self._take(kernel.NEW_MOUNTS)
         if self.processes:
             self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        else:
+            self._leave_guardian()
+        kernel.subreaper()
+
+    def _leave_guardian(self) -> None:
+        """The shim goes on as a child; this process kills what the shim leaves behind if the shim is killed.
+
+        The shim does the same if the guardian is killed: `guardian` can be read then.
+        """
+        kernel.subreaper()
+        guardian = os.pidfd_open(os.getpid())
+        pid = os.fork()
+        if pid:
+            _close_descriptors()
+            os.waitpid(pid, 0)
+            end_children()
+            os._exit(0)
+        os.setpgid(0, 0)
+        self.guardian = guardian
 
     def _go_inside(self) -> None:
         """The shim goes on as a child, the first process of a namespace; this one only waits. Who kills either, kills all."""
@@ -115,7 +140,7 @@ class Isolation:
         outer = os.pidfd_open(os.getpid())
         pid = os.fork()
         if pid:
-            os.closerange(3, 1024)
+            _close_descriptors()
             os.waitpid(pid, 0)
             os._exit(0)
         kernel.with_parent(signal.SIGKILL)
@@ -174,6 +199,16 @@ class Isolation:
         if self.mounts:
             _enter(pid, "uts", kernel.NEW_UTS)
             _enter(pid, "mnt", kernel.NEW_MOUNTS)
+
+
+def _close_descriptors() -> None:
+    """Closes all but the standard streams: the cluster is to see when the shim itself closes its own."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:
+                os.close(int(name))
+            except OSError:  # the listing's own
+                continue
 
 
 def _show_own_processes() -> None:

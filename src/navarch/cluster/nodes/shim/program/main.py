@@ -10,11 +10,10 @@ import select
 import signal
 import time
 
-from navarch.cluster.nodes.shim.program import kernel
 from navarch.cluster.nodes.shim.program.children import ChildProcess, begin, lift_limit
 from navarch.cluster.nodes.shim.program.isolation import Isolation
 from navarch.cluster.nodes.shim.program.output import AttachedReaders
-from navarch.cluster.nodes.shim.program.processes import adopted, descendants, end_children, send
+from navarch.cluster.nodes.shim.program.processes import SessionOwners, descendants, end_children, end_orphans, send
 from navarch.cluster.nodes.shim.program.supervisor import SyscallSupervisor
 from navarch.cluster.nodes.shim.program.wire import Inbox, packed, send_with
 
@@ -51,12 +50,13 @@ class Shim:
         self._awaited: dict[int, int] = {}
         self._poll = select.poll()
         self._taps = AttachedReaders()
+        self._sessions = SessionOwners()
         self._stop_at = float("inf")
         self._connected = True
         self._wakeup = _wakeup()
 
     def run(self) -> None:
-        """Returns when the cluster has closed the socket, or has sent `stop`."""
+        """Returns when the cluster has closed the socket or has sent `stop`, or the guardian was killed."""
         features = {"mounts": self._isolation.mounts, "processes": self._isolation.processes}
         self._tell({"is": "ready", "limits": self._isolation.limits, **features})
         while self._connected and not self._is_over():
@@ -68,7 +68,8 @@ class Shim:
         return stopping and (not self._children or time.clock_gettime(time.CLOCK_MONOTONIC) >= self._stop_at)
 
     def _turn(self) -> None:
-        fds = (self._link.fileno(), self._wakeup, *self._readers, *self._links, *self._supervisors)
+        guardian = [self._isolation.guardian] if self._isolation.guardian >= 0 else []
+        fds = (self._link.fileno(), self._wakeup, *guardian, *self._readers, *self._links, *self._supervisors)
         awaited = dict.fromkeys(fds, select.POLLIN)
         for fd in (*([self._link.fileno()] if self._outbox else []), *self._taps.waiting()):
             awaited[fd] = awaited.get(fd, 0) | select.POLLOUT
@@ -88,6 +89,8 @@ class Shim:
         elif fd == self._wakeup:
             os.read(self._wakeup, _PIECE)
             self._reap()
+        elif fd == self._isolation.guardian:
+            self._connected = False
         elif fd in self._readers:
             self._read(fd)
         elif fd in self._links:
@@ -161,6 +164,7 @@ class Shim:
             self._tell({"is": "failed", "id": plan["id"], "errno": error.errno or 0, "fault": str(error)})
             return
         self._children[child.id] = child
+        self._sessions.add(child.pid, child.container)
         self._readers[child.report] = (child, "report")
         self._links[child.link.fileno()] = child
         self._beginning[child.id] = time.clock_gettime(time.CLOCK_MONOTONIC) + _LONGEST_BEGINNING
@@ -169,7 +173,7 @@ class Shim:
         """The process has its tree and asks from here on, or it has ended before."""
         fd = child.link.fileno()
         try:
-            supervisor = child.received_supervisor()
+            supervisor = child.received_supervisor(lambda session: self._sessions.add(session, child.container))
         except BlockingIOError:
             return
         del self._links[fd]
@@ -326,8 +330,7 @@ class Shim:
         if child.report in self._readers:
             self._drain(child.report)
         if child.log is not None and not self._isolation.processes:
-            for pid in adopted(child.id, child.pid):
-                send(pid, signal.SIGKILL)
+            end_orphans(child.id, self._sessions.remove(child.id))
         for fd in (child.streams.stdout, child.streams.stderr):
             if fd in self._readers:
                 self._drain(fd)
@@ -383,7 +386,6 @@ def main(fd: int, base: str) -> None:
     isolation = Isolation(base)
     isolation.find_out()
     isolation.settle()
-    kernel.subreaper()
     link = _socket.socket(fileno=fd)
     link.setblocking(False)
     Shim(link, isolation).run()

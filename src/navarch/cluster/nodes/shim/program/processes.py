@@ -9,7 +9,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from typing import Final
 
 MARK: Final = "NAVARCH_CONTAINER"
@@ -60,18 +60,42 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def adopted(container: str, first: int) -> list[int]:
-    """Returns the orphans of the container, which the shim has adopted."""
-    own, of_container = os.getpid(), _those_of({container: first})
-    return [pid for pid, parent in _parents().items() if parent == own and pid in of_container]
+class SessionOwners:
+    """Which container each session belongs to. Without process namespaces this tells whose a process is: it cannot leave
+    its session unseen, where the kernel asks the shim about that.
+    """
+
+    def __init__(self) -> None:
+        self._owners: dict[int, str] = {}
+
+    def add(self, session: int, container: str) -> None:
+        """Adds a session. One with the same id was over before."""
+        self._owners[session] = container
+
+    def remove(self, container: str) -> set[int]:
+        """Removes the sessions of a container, and returns them."""
+        found = {session for session, owner in self._owners.items() if owner == container}
+        for session in found:
+            del self._owners[session]
+        return found
 
 
-def _those_of(containers: Mapping[str, int]) -> list[int]:
-    """What runs of containers, by the ids of these and of their first processes: it is in the session of the first one, or
-    has the mark, which cannot be read if its account is another one.
+def end_orphans(container: str, sessions: Collection[int]) -> None:
+    """Kills what runs of a container whose first process has ended, among the descendants of this process."""
+    limit = time.monotonic_ns() + _LONGEST_END
+    while time.monotonic_ns() < limit:
+        own = set(descendants(os.getpid()))
+        left = [pid for pid in _those_of([container], sessions) if pid in own]
+        if not left:
+            return
+        _end(left, limit)
+
+
+def _those_of(containers: Collection[str], sessions: Collection[int]) -> list[int]:
+    """What runs of containers: it is in one of their sessions, or has the mark, which cannot be read if its account is
+    another one, and which a program can remove.
     """
     marks = {f"{MARK}={container}".encode() for container in containers}
-    sessions = set(containers.values())
     return [
         pid
         for pid, (state, _, session) in _stats().items()
@@ -80,23 +104,25 @@ def _those_of(containers: Mapping[str, int]) -> list[int]:
 
 
 def end_left_behind(containers: Mapping[str, int]) -> None:
-    """Kills all processes of these containers, whose shim is gone."""
+    """Kills what runs of these containers, by their ids and their first processes, if both the shim and its guardian
+    were killed: what is in the first one's session, or has the mark.
+    """
     limit = time.monotonic_ns() + _LONGEST_END
-    while time.monotonic_ns() < limit and (left := _those_of(containers)):
-        for pid in left:
-            _end(pid)
+    while time.monotonic_ns() < limit and (left := _those_of(containers.keys(), containers.values())):
+        _end(left, limit)
 
 
-def _end(pid: int) -> None:
-    """Kills the process, and waits until it is dead."""
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
+def _end(pids: list[int], limit: int) -> None:
+    """Kills the processes, and waits until they are dead."""
+    handles = []
+    for pid in pids:
+        try:
+            handles.append(os.pidfd_open(pid))
+        except ProcessLookupError:
+            continue
         send(pid, signal.SIGKILL)
-        select.select([handle], [], [], _LONGEST_END / 1e9)
-    finally:
+    for handle in handles:
+        select.select([handle], [], [], max(0, limit - time.monotonic_ns()) / 1e9)
         os.close(handle)
 
 

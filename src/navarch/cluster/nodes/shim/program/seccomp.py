@@ -35,10 +35,12 @@ _AND_SEND: Final = 2
 _PIDFD_GETFD: Final = 438
 _PIDFD_THREAD: Final = os.O_EXCL
 _NUMBERS: Final = {
-    "x86_64": (41, 42, 44, 46, 49, 50, 307, 323),
-    "aarch64": (198, 203, 206, 211, 200, 201, 269, 282),
+    "x86_64": (41, 42, 44, 46, 49, 50, 307, 323, 112),
+    "aarch64": (198, 203, 206, 211, 200, 201, 269, 282, 157),
 }
-SOCKET, CONNECT, SENDTO, _SENDMSG, BIND, LISTEN, _SENDMMSG, _USERFAULTFD = _NUMBERS.get(os.uname().machine, (-1,) * 8)
+SOCKET, CONNECT, SENDTO, _SENDMSG, BIND, LISTEN, _SENDMMSG, _USERFAULTFD, SETSID = _NUMBERS.get(
+    os.uname().machine, (-1,) * 9
+)
 _IO_URING: Final = (425, 426, 427)
 _X32: Final = 0x40000000
 _LOAD, _MASK, _IF_EQUAL, _IF_AT_LEAST, _IF_ANY, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
@@ -100,6 +102,12 @@ class Notification:
             os.close(own)
             raise
 
+    def process(self) -> int:
+        """Returns the id of the caller's process, of which it is a thread; raises `OSError` if it was killed."""
+        leader = _leader(self.pid)
+        self._check()
+        return leader
+
     def _check(self) -> None:
         """Raises `OSError` if the caller was killed: its id may be another process by now."""
         fcntl.ioctl(self._listener, _IS_VALID, struct.pack("=Q", self._id))
@@ -144,25 +152,32 @@ def _thread(pid: int) -> int:
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-    with open(f"/proc/{pid}/status", "rb") as status:
-        leader = next(line for line in status if line.startswith(b"Tgid:"))
-    return os.pidfd_open(int(leader.split()[1]))
+    return os.pidfd_open(_leader(pid))
 
 
-def install(*, files: bool, ports: Ports, raw: bool) -> int | None:
+def _leader(thread: int) -> int:
+    """The id of the process that the thread belongs to."""
+    with open(f"/proc/{thread}/status", "rb") as status:
+        return int(next(line for line in status if line.startswith(b"Tgid:")).split()[1])
+
+
+def install(*, files: bool, ports: Ports, raw: bool, sessions: bool = False) -> int | None:
     """Filters the calls of this process and of all that it begins; raises `OSError`.
 
-    With `files` the shim is asked about calls that find a file by its path. About sockets it is `asked` or, where it cannot
-    answer, they are `refused` to be bound (UDP, which is bound by sending, to be made), or `free`. `raw` sockets hear the whole machine, whatever they are bound to.
+    With `files` the shim is asked about calls that find a file by its path, with `sessions` about new sessions. About
+    sockets it is `asked` or, where it cannot answer, they are `refused` to be bound (UDP, which is bound by sending, to be
+    made), or `free`. `raw` sockets hear the whole machine, whatever they are bound to.
     Returns the descriptor to which the calls come, if any do.
     """
-    if ports == "free" and not files:
+    listens = files or sessions or ports == "asked"
+    if ports == "free" and not listens:
         return None
     bound = {"asked": _asking_rules, "refused": _refusing_rules, "free": list}[ports]()
     of_udp = {"asked": _NOTIFY, "refused": _ERRNO | errno.EACCES, "free": _ALLOW}[ports]
     made = _new_socket(of_udp, _ALLOW if raw else _ERRNO | errno.EPERM)
-    steps = [*_head(), *bound, *_rule(SOCKET, made), *(_file_rules() if files else ()), (_RETURN, 0, 0, _ALLOW)]
-    if ports != "asked" and not files:
+    asked = [*(_file_rules() if files else ()), *(_rule(SETSID, [(_RETURN, 0, 0, _NOTIFY)]) if sessions else ())]
+    steps = [*_head(), *bound, *_rule(SOCKET, made), *asked, (_RETURN, 0, 0, _ALLOW)]
+    if not listens:
         _load(steps, 0)
         return None
     try:

@@ -17,7 +17,7 @@ from array import array
 from navarch.cluster.nodes.shim.program.guard import Guard, HeldPaths, follows_link
 from navarch.cluster.nodes.shim.program.kernel import CALLS
 from navarch.cluster.nodes.shim.program.mounts import Mounts
-from navarch.cluster.nodes.shim.program.seccomp import Notification, install
+from navarch.cluster.nodes.shim.program.seccomp import SETSID, Notification, install
 from navarch.cluster.nodes.shim.program.sockets import SOCKET_CALLS, PodSockets
 from navarch.cluster.nodes.shim.program.wire import descriptors, send_with
 
@@ -38,11 +38,13 @@ _TRIED: Final = "127.0.0.1"
 class SyscallSupervisor:
     """Answers the calls of the processes of one container until the last of them has ended.
 
-    It owns the mounts, and closes them; `address` is the pod's. `fd` is readable while a call waits for an answer.
+    It owns the mounts, and closes them; `address` is the pod's. It calls `on_session` with the id of each new session.
+    `fd` is readable while a call waits for an answer.
     """
 
-    def __init__(self, listener: int, mounts: Mounts, address: str) -> None:
+    def __init__(self, listener: int, mounts: Mounts, address: str, on_session: Callable[[int], None]) -> None:
         self._listener = listener
+        self._on_session = on_session
         self._held = mounts
         places = [(_own(source), target.rstrip("/"), read_only) for source, target, read_only in mounts.places]
         self._mounts = sorted(places, key=lambda place: len(place[1]), reverse=True)
@@ -77,6 +79,9 @@ class SyscallSupervisor:
         try:
             if call.number in SOCKET_CALLS:
                 self._sockets.answer(call)
+            elif call.number == SETSID:
+                self._on_session(call.process())
+                call.go_on()
             else:
                 self._answer(call)
         except OSError as error:
@@ -182,15 +187,19 @@ def _write(pid: int, address: int, data: bytes) -> None:
         os.close(fd)
 
 
-def install_and_send(link: _socket.socket, *, files: bool, ports: Ports, raw: bool = False) -> None:
+def install_and_send(
+    link: _socket.socket, *, files: bool, ports: Ports, raw: bool = False, sessions: bool = False
+) -> None:
     """Installs the filter in this process (see `install`), and sends its listener over `link`."""
-    fd = install(files=files, ports=ports, raw=raw)
+    fd = install(files=files, ports=ports, raw=raw, sessions=sessions)
     send_with(link, b"!", [] if fd is None else [fd])
     if fd is not None:
         os.close(fd)
 
 
-def receive_supervisor(link: _socket.socket, mounts: Mounts, address: str) -> SyscallSupervisor | None:
+def receive_supervisor(
+    link: _socket.socket, mounts: Mounts, address: str, on_session: Callable[[int], None]
+) -> SyscallSupervisor | None:
     """Receives the listener of a process that installs its filter, and returns its supervisor; None if there is no
     filter, or it could not be installed.
 
@@ -201,7 +210,7 @@ def receive_supervisor(link: _socket.socket, mounts: Mounts, address: str) -> Sy
     if not found:
         mounts.close()
         return None
-    return SyscallSupervisor(found[0], mounts, address)
+    return SyscallSupervisor(found[0], mounts, address, on_session)
 
 
 def try_files() -> None:
@@ -231,7 +240,7 @@ def _try(work: Callable[[], None], *, files: bool) -> None:
         _ask(work, theirs, write, files=files)
     theirs.close()
     os.close(write)
-    supervisor = receive_supervisor(ours, Mounts([("/dev/null", _NOWHERE, True, "")], []), _TRIED)
+    supervisor = receive_supervisor(ours, Mounts([("/dev/null", _NOWHERE, True, "")], []), _TRIED, lambda _: None)
     while supervisor is not None and read not in select.select([supervisor.fd, read], [], [])[0]:
         supervisor.answer()
     with open(read, "rb") as pipe:
