@@ -174,3 +174,40 @@ def test_defaults_of_a_limit_range_are_charged_for_each_container(world: World) 
     )
     assert (status, len(json.dumps(answer)) < LONGEST_ANSWER) == (413, True), answer.get("message", "")[:1000]
     assert seconds < 2 * FLOOR_SECONDS
+
+
+def limit_ranges(world: World, count: int, limit: dict[str, Any], prefix: str = "r") -> None:
+    """Makes so many LimitRanges with that limit."""
+    for number in range(count):
+        body = {"metadata": {"name": f"{prefix}{number}"}, "spec": {"limits": [limit]}}
+        world.create(f"{CORE}/limitranges", body)
+
+
+def test_limit_ranges_of_pods_are_compared_in_proportion(world: World) -> None:
+    """What the containers of a pod ask for together is added up once, however many LimitRanges there are."""
+    amounts = {f"example.com/r{number}": "1" for number in range(20)}
+    resources = {"requests": amounts, "limits": amounts}
+    seconds = []
+    for n in (50, 200):
+        limit_ranges(world, n, {"type": "Pod", "max": {"example.com/r1": "1000"}}, f"of-{n}-")
+        containers = [{"name": f"c{each}", "image": "example.com/main", "resources": resources} for each in range(n)]
+        seconds.append(
+            world.create(f"{CORE}/pods", {"metadata": {"name": f"p{n}"}, "spec": {"containers": containers}})
+        )
+    assert_proportional(*seconds)
+
+
+MANY_BOUNDS = {"min": {f"example.com/r{number}": "0" for number in range(600)}}
+
+
+@pytest.mark.parametrize("limit", [{"type": "Container"}, {"type": "Pod", **MANY_BOUNDS}], ids=["empty", "many bounds"])
+def test_many_limit_ranges_are_charged_to_the_pod(world: World, limit: dict[str, Any]) -> None:
+    """Each container, or each amount, would be compared with all of them: the pod is refused soon."""
+    limit_ranges(world, 200, limit)
+    containers: list[dict[str, Any]] = [{"name": f"c{number}", "image": "example.com/main"} for number in range(600)]
+    containers[0]["resources"] = {kind: dict.fromkeys(MANY_BOUNDS["min"], "1") for kind in ("requests", "limits")}
+    status, answer, seconds = world.send(
+        "POST", f"{CORE}/pods", {"metadata": {"name": "wide"}, "spec": {"containers": containers}}
+    )
+    assert (status, answer["reason"]) == (413, "RequestEntityTooLarge"), answer["message"][:1000]
+    assert seconds < 2 * FLOOR_SECONDS

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from navarch.cluster.server.objects.registry import Registry, value_of
 from navarch.cluster.server.objects.types import Catalog, ResourceType
+from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json
 
 _T = TypeVar("_T")
+_BYTES_OF_A_NODE: Final = 64
+"""Stored objects are decoded much faster than a body is: no part of them is checked again."""
 
 
 class ObjectReader:
@@ -25,8 +28,12 @@ class ObjectReader:
         return None if stored is None else await value_of(resource, stored)
 
     async def list(self, resource: ResourceType, namespace: str = "") -> list[Json]:
-        """Returns every object of a namespace, or of all namespaces if it is empty, by their keys."""
+        """Returns every object of a namespace, or of all namespaces if it is empty, by their keys.
+
+        Charges them to the request before they are decoded: whoever asks for a pod may have written very many.
+        """
         page = await self._registry.storage.page(resource.prefix(namespace))
+        current_budget().charge_nodes(sum(1 + len(stored.value) // _BYTES_OF_A_NODE for stored in page.items))
         return [await value_of(resource, stored) for stored in page.items]
 
     def resource(self, group: str, version: str, plural: str) -> ResourceType:

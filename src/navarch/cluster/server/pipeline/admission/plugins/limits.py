@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Final
 
@@ -99,10 +99,14 @@ class LimitRanger(ObjectReadingPlugin):
         is_claim = attributes.resource.kind == _CLAIM
         if attributes.operation == "UPDATE" and not is_claim:
             return
-        for limits in await _ranges(attributes, self._objects):
+        ranges = await _ranges(attributes, self._objects)
+        try:
+            find = partial(_claim_faults, claim=value) if is_claim else partial(_pod_faults, pod=_PodAmounts(value))
+        except InvalidValueError:
+            return
+        for limits in ranges:
             try:
-                found = _claim_faults(limits, value) if is_claim else _pod_faults(limits, value)
-                faults = [*islice(found, _MOST_FAULTS)]
+                faults = [*islice(find(limits), _MOST_FAULTS)]
             except InvalidValueError:
                 continue
             if faults:
@@ -113,36 +117,50 @@ def _amounts(document: Any) -> _Amounts:
     return {key: Quantity.from_wire(value) for key, value in (document or {}).items()}
 
 
-def _asked(container: Json, kind: str) -> _Amounts:
-    return _amounts((container.get("resources") or {}).get(kind))
+class _PodAmounts:
+    """What the containers of a pod ask for, parsed once for all limits of its namespace."""
+
+    def __init__(self, pod: Json) -> None:
+        self._containers = [_PodAmounts._asked(each) for each in pod["spec"].get("containers") or ()]
+        self._initial = [_PodAmounts._asked(each) for each in pod["spec"].get("initContainers") or ()]
+
+    @staticmethod
+    def _asked(container: Json) -> tuple[_Amounts, _Amounts]:
+        """Requests and limits."""
+        resources = container.get("resources") or {}
+        return _amounts(resources.get("requests")), _amounts(resources.get("limits"))
+
+    @property
+    def each(self) -> list[tuple[_Amounts, _Amounts]]:
+        """Requests and limits of each container."""
+        return [*self._containers, *self._initial]
+
+    @cached_property
+    def together(self) -> tuple[_Amounts, _Amounts]:
+        """Requests and limits of the pod: containers run side by side, initial ones one after the other before them."""
+        return self._sum(0), self._sum(1)
+
+    def _sum(self, kind: int) -> _Amounts:
+        total: _Amounts = {}
+        for container in self._containers:
+            for key, amount in container[kind].items():
+                total[key] = total[key] + amount if key in total else amount
+        for container in self._initial:
+            for key, amount in container[kind].items():
+                total[key] = max(total.get(key, amount), amount)
+        return total
 
 
-def _pod_faults(limits: list[Json], pod: Json) -> Iterator[str]:
-    containers, initial = pod["spec"].get("containers") or [], pod["spec"].get("initContainers") or []
+def _pod_faults(limits: list[Json], pod: _PodAmounts) -> Iterator[str]:
+    """Charges each comparison to the request: a namespace may have very many LimitRanges, and a pod many containers."""
     for limit in limits:
         if limit.get("type") not in {"Container", "Pod"}:
             continue
         bounds = _LimitBounds(limit)
-        if limit["type"] == "Container":
-            current_budget().charge_nodes(bounds.count * _container_count(pod))
-            for container in (*containers, *initial):
-                yield from _faults(bounds, _asked(container, "requests"), _asked(container, "limits"))
-        else:
-            yield from _faults(
-                bounds, _together(containers, initial, "requests"), _together(containers, initial, "limits")
-            )
-
-
-def _together(containers: list[Json], initial: list[Json], kind: str) -> _Amounts:
-    """Containers run side by side, initial ones one after the other before them."""
-    total: _Amounts = {}
-    for container in containers:
-        for key, amount in _asked(container, kind).items():
-            total[key] = total[key] + amount if key in total else amount
-    for container in initial:
-        for key, amount in _asked(container, kind).items():
-            total[key] = max(total.get(key, amount), amount)
-    return total
+        asked = pod.each if limit["type"] == "Container" else [pod.together]
+        current_budget().charge_nodes((1 + bounds.count) * len(asked))
+        for requests, most in asked:
+            yield from _faults(bounds, requests, most)
 
 
 def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
@@ -150,6 +168,7 @@ def _claim_faults(limits: list[Json], claim: Json) -> Iterator[str]:
     for limit in limits:
         if limit.get("type") == _CLAIM:
             bounds = _LimitBounds(limit)
+            current_budget().charge_nodes(1 + bounds.count)
             yield from bounds.each("min", partial(_too_little, requests, {}))
             yield from bounds.each("max", partial(_claims_too_much, requests))
 
