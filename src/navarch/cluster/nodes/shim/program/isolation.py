@@ -20,6 +20,7 @@ _MEANS: Final = (
     "containers see the machine as it is; in their commands and variables volumes are named by where they are"
 )
 _NO_PORTS: Final = "containers bind no sockets, unless their command or environment names the address of their pod"
+_MOST_DESCRIPTORS: Final = 1 << 16
 _UNASKED: Final = "names of services do not resolve, and read-only volumes can be written to"
 
 
@@ -203,12 +204,7 @@ class Isolation:
 
 def _close_descriptors() -> None:
     """Closes all but the standard streams: the cluster is to see when the shim itself closes its own."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2:
-            try:
-                os.close(int(name))
-            except OSError:  # the listing's own
-                continue
+    os.closerange(3, _MOST_DESCRIPTORS)
 
 
 def _show_own_processes() -> None:
