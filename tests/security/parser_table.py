@@ -255,6 +255,7 @@ _CEL_LIBRARY = (
     "schema/cel/library/network.py",
     "schema/cel/library/quantities.py",
     "schema/cel/library/regex.py",
+    "schema/patterns.py",
     "schema/cel/library/times.py",
 )
 

@@ -137,7 +137,7 @@ def test_missing_variable_is_named() -> None:
 def test_rule_without_re2_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """RE2 is an extra; a rule that needs it says which one to install."""
     from navarch.errors import ConfigError
-    from navarch.schema.cel.library.regex import compile_pattern
+    from navarch.schema.patterns import compile_pattern
 
     compile_pattern.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "re2", None)

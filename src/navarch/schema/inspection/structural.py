@@ -14,10 +14,10 @@ from typing import Any
 from navarch.errors import DefinitionError
 from navarch.schema import cel
 from navarch.schema.json_schema import JsonSchema
+from navarch.schema.patterns import pattern_error
 from navarch.schema.values.checks import compile_check
 from navarch.schema.values.defaulting import prune_unknown
 from navarch.schema.values.embedded import compile_embedded
-from navarch.schema.values.formats import pattern_error
 from navarch.schema.values.list_types import MISSING, same
 from navarch.schema.values.rules import compile_rules
 from navarch.schema.values.violations import SchemaViolation

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from navarch.schema.json_schema import JsonSchema
-from navarch.schema.values.formats import format_check, is_known_format, matcher
+from navarch.schema.patterns import pattern_check
+from navarch.schema.values.formats import format_check, is_known_format
 from navarch.schema.values.list_types import MISSING, old_items, same
 from navarch.schema.values.numbers import LARGEST_INT, SMALLEST_INT, is_whole, number_check
 from navarch.schema.values.violations import (
@@ -137,7 +138,7 @@ def _string_check(schema: JsonSchema) -> Check | None:
     longest, shortest, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
     if longest is None and shortest is None and not pattern:
         return None
-    matches = matcher(pattern) if pattern else None
+    matches = pattern_check(pattern) if pattern else None
 
     def check(text: str, _old: Any) -> Sequence[SchemaViolation]:
         if longest is not None and len(text) > longest:

@@ -6,7 +6,7 @@ request (a controller, a test of a parser) charges one that is unlimited, but fo
 
     with opened(RequestBudget()) as budget:
         decode_json(body, "application/yaml")
-    budget.spent  # Spent(body_bytes=..., nodes=..., copied_bytes=0, cel_cost=0)
+    budget.spent  # Spent(body_bytes=..., nodes=..., copied_bytes=0, cel_cost=0, pattern_steps=0)
 
 The counters of `Spent`:
 
@@ -14,7 +14,8 @@ The counters of `Spent`:
 - `nodes`: objects, lists and scalars that were built from them, aliases and merge keys of YAML expanded, and defaults of
   CRDs that were filled in;
 - `copied_bytes`: bytes of JSON that `copy` operations of JSON patches have duplicated;
-- `cel_cost`: cost units of CEL expressions, as Kubernetes counts them.
+- `cel_cost`: cost units of CEL expressions, as Kubernetes counts them;
+- `pattern_steps`: steps of regular expressions (`navarch.schema.patterns`) of schemas, and of compilations of all others.
 
 A budget counts per request, not per body: an object that is decoded twice is charged twice.
 """
@@ -26,7 +27,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -34,12 +35,14 @@ from navarch._base.clock import SystemClock
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import PatchError
 from navarch.schema.cel.cost_tracker import CostBudget
+from navarch.schema.patterns import PatternMeter, reset_meter, set_meter
 
 DEEPEST: Final = 200
 """How deep values may be nested. Kubernetes allows more where a schema does, but nobody could read it."""
 _COMPILATION: Final = 60
 """Cost units for each character of CEL that is compiled; Kubernetes compiles for free."""
 _COSTLY: Final = 100_000
+_STEEP: Final = 5_000_000
 _CHARGED_UNSEEN: Final = 1000
 _LARGE: Final = 5000
 _NODES_PER_SECOND: Final = 2_000_000
@@ -59,6 +62,8 @@ class RequestLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Kubernetes allows 10,000,000 for the rules of an object, and for each policy, which take it about a second. Here they
     are evaluated more slowly: this is about a second for all expressions that a request meets.
     """
+    pattern_steps: int = 100_000_000
+    """Kubernetes has no such limit. This takes at most about a second; usual patterns, much less."""
 
 
 LIMITS: Final = RequestLimits()
@@ -71,6 +76,7 @@ class Spent(msgspec.Struct):
     nodes: int = 0
     copied_bytes: int = 0
     cel_cost: int = 0
+    pattern_steps: int = 0
 
 
 class RequestBudget:
@@ -140,6 +146,15 @@ class RequestBudget:
             most = self.limits.cel_cost // _COMPILATION
             raise too_large(f"expected at most {most} characters of CEL in a request, got more")
 
+    def charge_pattern(self, steps: int) -> None:
+        """Charges steps of regular expressions before they are made; refuses with 413."""
+        self.spent.pattern_steps += steps
+        if self.spent.pattern_steps > self.limits.pattern_steps:
+            raise too_large(
+                f"expected regular expressions to take at most {self.limits.pattern_steps} steps in a request (bytes of"
+                " text times instructions of the pattern), got more"
+            )
+
     async def yield_loop(self) -> None:
         """Lets other requests go on, if this one is large; it is called between the steps of a write.
 
@@ -147,7 +162,7 @@ class RequestBudget:
         served.
         """
         nodes = self.spent.nodes
-        if nodes > _LARGE or self.spent.cel_cost > _COSTLY:
+        if nodes > _LARGE or self.spent.cel_cost > _COSTLY or self.spent.pattern_steps > _STEEP:
             await self.take_turn(nodes / _NODES_PER_SECOND)
 
     async def take_turn(self, pause: float) -> None:
@@ -169,9 +184,19 @@ def too_large(why: str) -> StatusError:
     return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
 
 
-_UNLIMITED: Final = RequestBudget(RequestLimits(nodes=sys.maxsize, copied_bytes=sys.maxsize, cel_cost=sys.maxsize))
+_WITHOUT_LIMITS: Final = RequestLimits(
+    nodes=sys.maxsize, copied_bytes=sys.maxsize, cel_cost=sys.maxsize, pattern_steps=sys.maxsize
+)
+_UNLIMITED: Final = RequestBudget(_WITHOUT_LIMITS)
 """For code that serves no request."""
 _current: ContextVar[RequestBudget] = ContextVar("request_budget")
+
+
+class OpenBudget(NamedTuple):
+    """What `close_budget` restores."""
+
+    budget: Token[RequestBudget]
+    meter: Token[PatternMeter]
 
 
 def current_budget() -> RequestBudget:
@@ -179,14 +204,16 @@ def current_budget() -> RequestBudget:
     return _current.get(_UNLIMITED)
 
 
-def open_budget(budget: RequestBudget | None = None) -> Token[RequestBudget]:
+def open_budget(budget: RequestBudget | None = None) -> OpenBudget:
     """Makes a budget, a new one unless it is given, the one that the present task charges, until `close_budget`."""
-    return _current.set(budget or RequestBudget())
+    budget = budget or RequestBudget()
+    return OpenBudget(_current.set(budget), set_meter(budget.charge_pattern))
 
 
-def close_budget(before: Token[RequestBudget]) -> None:
+def close_budget(before: OpenBudget) -> None:
     """Ends what `open_budget` began."""
-    _current.reset(before)
+    reset_meter(before.meter)
+    _current.reset(before.budget)
 
 
 @contextmanager

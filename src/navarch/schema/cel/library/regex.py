@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from navarch.errors import ConfigError
+from navarch.errors import InvalidValueError
+from navarch.schema import patterns
 from navarch.schema.cel.errors import CelEvaluationError
 from navarch.schema.cel.signatures import Implementation, function, method
 
@@ -14,34 +14,22 @@ PATTERN_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 """The API server compiles their pattern with the rule if it is a literal."""
 
 
-_MOST_MEMORY = 1 << 20
-"""What RE2 may take for one pattern. Go's limit is larger; a pattern that needs it repeats large classes hundreds of times."""
-_COUNTED = 16
-"""How often patterns may repeat a part by count, as in `a{16}`, before that makes matching cost more."""
+_LARGER = 4
+"""How many times larger than its pattern a program is whose size decides what a match costs."""
+_STEPS = 40
+"""How many instructions are visited for one unit of cost."""
 FINDING = 10
 """The cost of each character that `findAll` scans, since each may be a match."""
 _COMPILING = 500
 _REFUSED = 10_000
 
 
-@lru_cache(maxsize=512)
 def compile_pattern(pattern: str) -> Any:
     """Raises `CelEvaluationError` if RE2 does not take the pattern."""
     try:
-        import re2  # noqa: PLC0415 - an optional extra, needed only by rules that match
-    except ImportError:
-        raise ConfigError("this rule needs RE2, which is not installed; pip install navarch[schema]") from None
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True  # groups are not asked for, and following thousands of them takes long
-    options.max_mem = _MOST_MEMORY
-    try:
-        return re2.compile(pattern, options)
-    except UnicodeEncodeError:
-        raise CelEvaluationError("the regular expression is not valid: it has a surrogate") from None
-    except re2.error as error:
-        text = error.args[0].decode() if isinstance(error.args[0], bytes) else error
-        raise CelEvaluationError(f"the regular expression {pattern!r} is not valid: {text}") from None
+        return patterns.compile_pattern(pattern)
+    except InvalidValueError as error:
+        raise CelEvaluationError(f"the regular expression {pattern!r} is not valid: {error}") from None
 
 
 def match_cost(text: str, pattern: str, *_: object) -> int:
@@ -50,18 +38,15 @@ def match_cost(text: str, pattern: str, *_: object) -> int:
         size: int = compile_pattern(pattern).programsize
     except CelEvaluationError:
         return _REFUSED * (1 + pattern.count("{"))
-    return _COMPILING + size + _match_cost(len(text), pattern, _states(pattern, size))
+    return _COMPILING + size + _match_cost(len(text), pattern, size)
 
 
-def _match_cost(length: int, pattern: str, states: int) -> int:
-    """Kubernetes: a tenth of the text times a quarter of the pattern, or one if it is no method."""
-    return max((length + 10) // 10 * ((len(pattern) + 3) // 4), (length + 1) * states // _COUNTED)
-
-
-def _states(pattern: str, size: int) -> int:
-    """How many places of a pattern RE2 may have to follow for each character: its size, if it repeats by count."""
-    counts = (part.partition("}")[0].rpartition(",")[2] for part in pattern.split("{")[1:])
-    return size if sum(int(count) for count in counts if count.isdecimal() and len(count) <= 4) > _COUNTED else 0
+def _match_cost(length: int, pattern: str, size: int) -> int:
+    """Kubernetes: a tenth of the text times a quarter of the pattern; here also the program, which repetitions by count
+    make much larger than the pattern.
+    """
+    cost = (length + 10) // 10 * ((len(pattern) + 3) // 4)
+    return max(cost, (length + 1) * size // _STEPS) if size > _LARGER * len(pattern) else cost
 
 
 class BoundPattern(NamedTuple):
@@ -74,9 +59,9 @@ class BoundPattern(NamedTuple):
 def with_pattern(name: str, pattern: str) -> BoundPattern:
     """Returns the function `name` with a pattern that was compiled with the rule."""
     compiled, call = compile_pattern(pattern), _CALLS[name]
-    states, finding = _states(pattern, compiled.programsize), FINDING if name == "findAll" else 0
+    size, finding = compiled.programsize, FINDING if name == "findAll" else 0
     return BoundPattern(
-        lambda text, *_: _match_cost(len(text), pattern, states) + finding * len(text),
+        lambda text, *_: _match_cost(len(text), pattern, size) + finding * len(text),
         lambda text, _pattern, *rest: call(compiled, text, *rest),
     )
 
