@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from navarch.api import ListMap, Model, Resource, Spec, Status, decode, encode, full_wire
 from navarch.api.shape import ModelShape
-from navarch.api.unknown_fields import carry
+from navarch.api.unknown_fields import ObjectChange, carry
 from navarch.errors import MalformedJsonError
 
 
@@ -275,3 +275,36 @@ def test_change_is_carried_over_to_a_later_version_of_a_list_with_keys() -> None
         "they-drop": {"value": 6},
         "we-add": {"value": 9},
     }
+
+
+def test_change_is_told_as_a_patch_of_the_wire() -> None:
+    """The operations reach only what was changed, with the indices and names of the wire; what the model lacks stays."""
+    wire = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "a", "labels": {"x/y": "1"}, "future": {"kept": True}},
+        "spec": {"size": 1, "byName": [{"name": "a", "later": 1}, {"name": "b", "value": 2, "later": 2}], "later": [1]},
+        "status": {"ready": True, "later": {}},
+    }
+    widget = Widget.from_json(json.dumps(wire).encode())
+    change = ObjectChange(widget)
+    assert change.patch() == []
+    widget.spec.by_name[1].value = 3
+    widget.labels["z"] = "2"
+    assert change.patch() == [
+        {"op": "add", "path": "/metadata/labels/z", "value": "2"},
+        {"op": "replace", "path": "/spec/byName/1/value", "value": 3},
+    ]
+
+
+def test_change_is_that_since_the_object_was_remembered() -> None:
+    """What was changed before is not part of it; an object that was never on the wire can be changed too."""
+    widget = Widget.from_json(b'{"apiVersion": "example.com/v1", "kind": "Widget", "spec": {"size": 1}}')
+    widget.spec.size = 2
+    change = ObjectChange(widget)
+    widget.spec.colour = "red"
+    assert change.patch() == [{"op": "add", "path": "/spec/colour", "value": "red"}]
+    fresh = Widget(name="a", spec=WidgetSpec(size=1))
+    change = ObjectChange(fresh)
+    fresh.spec.size = True
+    assert change.patch() == [{"op": "replace", "path": "/spec/size", "value": True}]

@@ -157,6 +157,11 @@ def _fault(text: str, shape: ModelShape) -> str:
     return f"expected {'one of ' if len(choices) > 1 else ''}{allowed}, got {got} - at `{place}`"
 
 
+def encode_orderly(value: Any) -> bytes:
+    """Returns `value` as JSON like `encode`, with the names of all maps and the members of sets in order."""
+    return _encoded(value, _orderly_encoder)
+
+
 def to_builtins(value: Any) -> Any:
     """Returns `value` as the dicts, lists and scalars of its JSON form, with wire names.
 
@@ -166,7 +171,7 @@ def to_builtins(value: Any) -> Any:
     >>> to_builtins({"zones": {"b", "a"}, "ports": (80, 443)})
     {'ports': [80, 443], 'zones': ['a', 'b']}
     """
-    return msgspec.json.decode(_encoded(value, _orderly_encoder))
+    return msgspec.json.decode(encode_orderly(value))
 
 
 def from_builtins(expected: type[T], value: Any) -> T:

@@ -126,7 +126,8 @@ def _compare_objects(
     operations.extend({"op": "remove", "path": path + join_pointer(key)} for key in before if key not in after)
     for key, value in after.items():
         if key in before:
-            _compare(before[key], value, path + join_pointer(key), operations)
+            if before[key] is not value:  # documents may share parts
+                _compare(before[key], value, path + join_pointer(key), operations)
         else:
             operations.append({"op": "add", "path": path + join_pointer(key), "value": copy_json(value)})
 

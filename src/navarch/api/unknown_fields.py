@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from navarch.api.codec import decode, encode, to_builtins
+from navarch.api.codec import decode, encode, encode_orderly, to_builtins
+from navarch.api.json_patch import create_json_patch
 from navarch.api.model import Model, fields_of
 from navarch.api.resource import Object
 from navarch.api.shape import ModelShape, shape_of
@@ -92,14 +93,37 @@ def full_wire(changed: Object) -> Any:
     return carry(decode(dict[str, Any], wire), then, now, shape_of(type(changed)))
 
 
+class ObjectChange:
+    """Remembers an object as it is now, to tell later how it was changed."""
+
+    __slots__ = ("_object", "_then")
+
+    def __init__(self, target: Object) -> None:
+        self._object = target
+        self._then = encode_orderly(target)
+
+    def patch(self) -> list[dict[str, Any]]:
+        """Returns the operations (RFC 6902) that make the same change to the object on the wire."""
+        now = encode_orderly(self._object)
+        if now == self._then:
+            return []
+        then = decode(dict[str, Any], self._then)
+        wire = getattr(self._object, "__wire__", None)
+        before = then if wire is None else decode(dict[str, Any], wire)
+        after = carry(before, then, decode(dict[str, Any], now), shape_of(type(self._object)))
+        return create_json_patch(before, after)
+
+
 def carry(original: Any, then: Any, now: Any, shape: ModelShape = _OPAQUE) -> Any:
     """Applies the change from `then` to `now` to `original`.
 
     >>> carry({"size": 1, "unknown": True}, {"size": 1}, {"size": 3})
     {'size': 3, 'unknown': True}
     """
-    if _same(then, now):
-        return original
+    return original if _same(then, now) else _carry_change(original, then, now, shape)
+
+
+def _carry_change(original: Any, then: Any, now: Any, shape: ModelShape) -> Any:
     if isinstance(original, dict) and isinstance(then, dict) and isinstance(now, dict):
         return _carry_dict(original, then, now, shape)
     if isinstance(original, list) and isinstance(then, list) and isinstance(now, list):
@@ -109,6 +133,8 @@ def carry(original: Any, then: Any, now: Any, shape: ModelShape = _OPAQUE) -> An
 
 def _same(then: Any, now: Any) -> bool:
     """Compares values and types at every level: to Python 1, 1.0 and True are equal."""
+    if type(then) is str:
+        return bool(then == now)
     return bool(then == now) and encode(then) == encode(now)
 
 
@@ -119,8 +145,8 @@ def _carry_dict(
     for key, value in now.items():
         if key not in then:
             kept[key] = value
-        elif key in original or not _same(then[key], value):
-            kept[key] = carry(original.get(key), then[key], value, _child(shape, key))
+        elif not _same(then[key], value):
+            kept[key] = _carry_change(original.get(key), then[key], value, _child(shape, key))
     return kept
 
 
