@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from navarch._base.clock import ManualClock
-from navarch._base.tasks import acquire, cancel_and_wait, is_cancelled, one_ahead, unless, within
+from navarch._base.tasks import TaskSet, acquire, cancel_and_wait, is_cancelled, one_ahead, unless, within
 
 
 async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
@@ -21,6 +21,68 @@ async def test_within_returns_the_result_and_leaves_no_alarm() -> None:
         await clock.advance(1)
     assert task.result() == 7
     assert clock.sleeping == 0
+
+
+class SleepLog(ManualClock):
+    """Notes how long tasks sleep; `skipped` is time that passes without an end of the turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sleeps: list[float] = []
+        self.skipped = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.skipped
+
+    async def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        await super().sleep(seconds)
+
+
+async def test_within_needs_no_alarm_for_work_that_does_not_wait() -> None:
+    """Work that ends at once costs no sleeper, whether it returns or raises."""
+
+    async def work(divisor: int) -> float:
+        return 14 / divisor
+
+    clock = SleepLog()
+    assert await within(clock, 5, work(2)) == 7
+    with pytest.raises(ZeroDivisionError):
+        await within(clock, 5, work(0))
+    assert clock.sleeps == []
+
+
+async def test_within_counts_the_time_before_the_first_wait() -> None:
+    """Work that computes for long before it waits has that much less time left."""
+    clock = SleepLog()
+
+    async def work() -> None:
+        clock.skipped = 4.0
+        await clock.sleep(100)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(within(clock, 5, work()))
+        await clock.until_sleeping(2)
+        assert clock.sleeps == [100, 1]
+        task.cancel()
+
+
+async def test_within_takes_along_work_that_has_just_begun() -> None:
+    """A caller that is cancelled before there is an alarm leaves no task behind."""
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("work")
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(within(ManualClock(), 5, work()))
+        asyncio.get_running_loop().call_soon(task.cancel)  # after the first turn of `within`, before its second
+    assert task.cancelled()
+    assert ended == ["work"]
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
 async def test_within_raises_what_the_work_raises() -> None:
@@ -234,3 +296,21 @@ async def test_one_ahead_asks_for_the_next_while_the_last_is_used() -> None:
             assert await following() == number
             assert asked == list(range(number + 2))
     assert taken_back == [3]
+
+
+async def test_task_set_waits_for_the_tasks_that_run() -> None:
+    """`wait` returns when they have ended by themselves; without tasks at once."""
+    tasks, clock, ended = TaskSet(), ManualClock(), []
+    await tasks.wait()
+
+    async def work() -> None:
+        await clock.sleep(1)
+        ended.append("work")
+
+    tasks.start(work(), "work")
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(tasks.wait())
+        await clock.until_sleeping()
+        assert not waiting.done()
+        await clock.advance(1)
+    assert ended == ["work"]

@@ -159,14 +159,21 @@ async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> 
 
     Unlike asyncio.timeout it uses the injected clock. Late work has been cancelled, and has ended, before this returns.
     """
+    due = clock.monotonic() + seconds
     task = asyncio.create_task(work)
-    alarm = asyncio.create_task(clock.sleep(seconds))
+    alarm: asyncio.Task[None] | None = None
     try:
-        await asyncio.wait((task, alarm), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.sleep(0)  # most work does not wait for anything: an alarm would cost more than all of it
+        if not task.done():
+            alarm = asyncio.create_task(clock.sleep(due - clock.monotonic()))
+            await asyncio.wait((task, alarm), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
     finally:
-        await cancel_and_wait(alarm, task)
+        if alarm is not None:
+            await cancel_and_wait(alarm, task)
+        elif not task.done():
+            await cancel_and_wait(task)
     raise TimeoutError(f"expected a result within {seconds:g} s")
 
 
@@ -226,6 +233,11 @@ class TaskSet:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+
+    async def wait(self) -> None:
+        """Returns when the tasks that run now have ended."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     async def stop(self) -> None:
         """Cancels the running tasks and returns when they have ended."""
