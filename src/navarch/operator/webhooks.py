@@ -66,7 +66,7 @@ class HttpsFront:
     @asynccontextmanager
     async def serving(self, router: WebhookRouter) -> AsyncIterator[WebhookAddress]:
         """See `WebhookFront`."""
-        from navarch.webhook.server import WebhookListener  # noqa: PLC0415 - aiohttp's server takes memory
+        from navarch.webhook.server import WebhookListener  # noqa: PLC0415 - webhooks in a test need none
 
         host, port = self._address
         async with WebhookListener(router, self._client.clock, self._certificate.context(), host, port) as listener:

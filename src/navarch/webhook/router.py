@@ -38,16 +38,22 @@ class WebhookRouter:
         self._clock = clock
 
     def largest_body(self, path: str) -> int:
-        """Returns the largest body of a path; 0 for an unknown one."""
-        route = self._routes.get(path)
-        return 0 if route is None else route.largest
+        """Returns the largest body of a path. Raises `ReviewError` for an unknown one."""
+        return self._route(path).largest
+
+    def _route(self, path: str) -> Route:
+        try:
+            return self._routes[path]
+        except KeyError:
+            known = ", ".join(sorted(self._routes))
+            raise ReviewError(404, f"expected the path of a webhook ({known}), got {path[:200]}") from None
 
     async def answer(self, path: str, body: bytes) -> WebhookAnswer:
         """Returns the answer to a body; never raises."""
-        route = self._routes.get(path)
-        if route is None:
-            known = ", ".join(sorted(self._routes))
-            return failure_answer(ReviewError(404, f"expected the path of a webhook ({known}), got {path[:200]}"))
+        try:
+            route = self._route(path)
+        except ReviewError as error:
+            return failure_answer(error)
         if len(body) > route.largest:
             return failure_answer(too_large(path, route.largest))
         began = self._clock.monotonic()

@@ -1,29 +1,25 @@
-"""`WebhookListener`: serves an operator's webhooks over HTTPS.
-
-Only an operator with webhooks imports this module: aiohttp's server takes memory.
-"""
+"""`WebhookListener`: serves an operator's webhooks over HTTPS."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
-
-from aiohttp import web
-from aiohttp.web_request import BaseRequest
+from typing import Any, Self
 
 from navarch._base.clock import Clock
-from navarch._base.tasks import within
+from navarch._base.tasks import TaskSet, within
 from navarch.errors import ConfigError
 from navarch.observe.logs import logger
-from navarch.webhook.router import WebhookAnswer, WebhookRouter, failure_answer, too_large
-from navarch.webhook.verdict import ReviewError
+from navarch.webhook.http_connection import ReviewConnection
+from navarch.webhook.router import WebhookAnswer, WebhookRouter
 
-_BODY_SECONDS = 10.0
 _HANDSHAKE_SECONDS = 10.0
-_IDLE_SECONDS = 120.0
 _SHUTDOWN_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
+_MOST_CONNECTIONS = 1024
 _MOST_CONNECTIONS_WAITING = 128
 
 _log = logger("navarch.webhook")
@@ -37,12 +33,15 @@ class WebhookListener:
 
     def __init__(self, router: WebhookRouter, clock: Clock, context: ssl.SSLContext, host: str, port: int) -> None:
         self._router = router
-        self._clock = clock
+        self._clock = clock.liveness
         self._context = context
         self._host = host
         self._port = port
-        self._server = web.Server(self._respond, keepalive_timeout=_IDLE_SECONDS, access_log=None, max_line_size=8190)
         self._listening: asyncio.Server | None = None
+        self._connections: dict[ReviewConnection, None] = {}
+        self._answers = TaskSet()
+        self._watch = TaskSet()
+        self.is_closing = False
 
     @property
     def port(self) -> int:
@@ -54,7 +53,7 @@ class WebhookListener:
         loop = asyncio.get_running_loop()
         try:
             self._listening = await loop.create_server(
-                self._server,
+                lambda: ReviewConnection(self, self._clock.monotonic),
                 self._host or None,
                 self._port,
                 ssl=self._context,
@@ -66,6 +65,7 @@ class WebhookListener:
                 f"expected to listen at {self._host}:{self._port} for webhooks, got: {error.strerror or error}; stop "
                 "whoever has that address, or choose another with WebhookServer(listen=...)"
             ) from error
+        self._watch.start(self._expire_late(), "time limits of webhook connections")
         _log.info("listening", purpose="webhooks", address=f"{self._host}:{self.port}")
         return self
 
@@ -74,38 +74,42 @@ class WebhookListener:
     ) -> None:
         assert self._listening is not None
         self._listening.close()
-        await self._server.shutdown(_SHUTDOWN_SECONDS)
+        self.is_closing = True
+        for connection in list(self._connections):
+            connection.finish()
+        with suppress(TimeoutError):
+            await within(self._clock, _SHUTDOWN_SECONDS, self._answers.wait())
+        await self._answers.stop()
+        await self._watch.stop()
+        for connection in list(self._connections):
+            connection.abort()
 
-    async def _respond(self, request: BaseRequest) -> web.Response:
-        answer = await self._answered(request)
-        response = web.Response(status=answer.status, body=answer.body, content_type="application/json")
-        if answer.status == 413:
-            response.force_close()
-        return response
+    async def _expire_late(self) -> None:
+        while True:
+            await self._clock.sleep(_LOOK_SECONDS)
+            now = self._clock.monotonic()
+            for connection in [each for each in self._connections if each.due <= now]:
+                connection.expire()
 
-    async def _answered(self, request: BaseRequest) -> WebhookAnswer:
-        if request.method != "POST":
-            return failure_answer(ReviewError(405, f"expected POST, got {request.method}"))
-        largest = self._router.largest_body(request.path)
-        if not largest:
-            return await self._router.answer(request.path, b"")
-        try:
-            body = await within(self._clock.liveness, _BODY_SECONDS, _body(request, largest))
-        except TimeoutError:
-            return failure_answer(ReviewError(408, f"expected the whole review within {_BODY_SECONDS:g} s, got a part"))
-        if body is None:
-            return failure_answer(too_large(request.path, largest))
-        return await self._router.answer(request.path, body)
+    def opened(self, connection: ReviewConnection) -> None:
+        """See `ReviewSource`. If there are too many, the connection that has been idle for longest is closed."""
+        self._connections[connection] = None
+        if len(self._connections) > _MOST_CONNECTIONS:
+            idle = (each for each in self._connections if each.is_idle)
+            min(idle, key=lambda each: each.due, default=connection).abort()
 
+    def lost(self, connection: ReviewConnection) -> None:
+        """See `ReviewSource`."""
+        self._connections.pop(connection, None)
 
-async def _body(request: BaseRequest, largest: int) -> bytes | None:
-    """Returns the body; None for one that is too large, without holding more of it."""
-    if (request.content_length or 0) > largest:
-        return None
-    pieces, size = [], 0
-    async for piece in request.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > largest:
-            return None
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    def largest_body(self, path: str) -> int:
+        """See `ReviewSource`."""
+        return self._router.largest_body(path)
+
+    def answer(self, path: str, body: bytes) -> Awaitable[WebhookAnswer]:
+        """See `ReviewSource`."""
+        return self._router.answer(path, body)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """See `ReviewSource`."""
+        self._answers.start(work, "webhook request")

@@ -11,6 +11,7 @@ import msgspec
 
 from navarch.api import Dynamic, Kind, Object, create_json_patch, encode, full_wire
 from navarch.api.strconv import go_quoted
+from navarch.api.unknown_fields import ObjectChange
 from navarch.errors import Cause, NavarchError
 from navarch.webhook.review import Denial, Review
 
@@ -52,7 +53,7 @@ class Judge:
         self, call: Callable[[Any, Review[Any]], object], subject: Any, review: Review[Any]
     ) -> ReviewVerdict:
         """Raises what the function raises, and `ReviewError` for a function that breaks its contract."""
-        identity, before = _identity(subject), _original(subject) if self._is_mutating else None
+        identity, change = _identity(subject), _change(subject) if self._is_mutating else None
         result = call(subject, review)
         if isawaitable(result):
             result = await result
@@ -64,9 +65,9 @@ class Judge:
                 500,
                 f"expected {self._name} to keep apiVersion, kind, name, namespace and uid of the object, got others",
             )
-        patch = [] if before is None else create_json_patch(before, _wire(subject))
+        patch = () if change is None else tuple(change.patch())
         return ReviewVerdict(
-            allowed=True, warnings=tuple(review.warnings), annotations=dict(review.annotations), patch=tuple(patch)
+            allowed=True, warnings=tuple(review.warnings), annotations=dict(review.annotations), patch=patch
         )
 
     def _refuse_result(self, result: object) -> None:
@@ -75,10 +76,19 @@ class Judge:
             raise ReviewError(500, f"expected {self._name} to return None, got {type(result).__name__}; {remedy}")
 
 
-def _original(subject: Any) -> Any:
-    """Returns the object's JSON before the function changes it; that of a decoded object is known."""
-    wire = getattr(subject, "__wire__", None)
-    return _wire(subject) if wire is None else msgspec.json.decode(wire)
+def _change(subject: Any) -> ObjectChange | _DynamicChange:
+    return ObjectChange(subject) if isinstance(subject, Object) else _DynamicChange(subject)
+
+
+class _DynamicChange:
+    """See `ObjectChange`: of an object without a model."""
+
+    def __init__(self, subject: Any) -> None:
+        self._subject = subject
+        self._before = _wire(subject)
+
+    def patch(self) -> list[dict[str, Any]]:
+        return create_json_patch(self._before, _wire(self._subject))
 
 
 def _wire(subject: Any) -> Any:
