@@ -83,7 +83,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes, and the tests that run for long
 	$(PYTEST) -m "real or long" tests operators
 
-bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak)
+bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak, webhook)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
 	$(BIN)/python benchmarks/run.py $(NAME)
 

@@ -32,24 +32,26 @@ class _Peer(Program):
 
 def _digest() -> str:
     digest = hashlib.sha256()
-    for file in sorted(_SOURCE.iterdir()):
+    for file in sorted(_SOURCE.rglob("*.*")):
         digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 
 
-_PEER = _Peer("controller-runtime", "benchmark", ".", _digest())
+PEER = _Peer("controller-runtime", "benchmark", ".", _digest())
+REVIEW_LOAD = _Peer("review-load", "benchmark", "./load", _digest())
+"""What posts admission reviews to webhooks."""
 _COMMANDS: Mapping[str, list[str]] = {
     OURS: [sys.executable, "-m", "runtimes.ours"],
     KOPF: [sys.executable, "-m", "runtimes.kopf_peer"],
-    CONTROLLER_RUNTIME: [str(_PEER.path)],
-    TUNED: [str(_PEER.path)],
+    CONTROLLER_RUNTIME: [str(PEER.path)],
+    TUNED: [str(PEER.path)],
 }
 PEERS = (CONTROLLER_RUNTIME, KOPF)
 
 
 def prepare() -> None:
     """Builds what has to be built; raises MissingToolError, with the command that installs it, if there is no Go."""
-    build([_PEER])
+    build([PEER, REVIEW_LOAD])
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,6 +179,20 @@ def row(
     )
 
 
+def row_at_least(claim: str, unit: str, ours: float, peers: Mapping[str, float], limit: float, *, beside: str) -> Row:
+    """A row of a figure of which more is better: the ratio to the peer must not be less than `limit`."""
+    ratio = ours / peers[beside]
+    return Row(
+        claim=claim,
+        unit=unit,
+        ours=round(ours, 3),
+        peers={name: round(value, 3) for name, value in peers.items()},
+        ratio=round(ratio, 3),
+        target=f"at least {limit:g} x {beside}",
+        met=ratio >= limit,
+    )
+
+
 def within(claim: str, unit: str, ours: float, limit: float, peers: Mapping[str, float]) -> Row:
     """A row whose target is a figure of its own, which `ratio` is about; the peers are there for the reader."""
     return Row(

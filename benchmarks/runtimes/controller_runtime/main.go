@@ -29,6 +29,9 @@ import (
 func main() {
 	flag.Parse()
 	crlog.SetLogger(logr.Discard())
+	if flag.Arg(0) == "webhook" {
+		log.Fatal(serveWebhooks())
+	}
 	job := newJob(flag.Arg(0))
 	if err := serve(job); err != nil {
 		log.Fatal(err)

@@ -1,0 +1,94 @@
+"""Admission webhooks beside controller-runtime's and kopf's: the same two functions, the same reviews, TLS.
+
+Every server is a process of its own with a certificate in files. A program in Go sends the same reviews to each through 16
+connections that are kept alive: two validations and a mutation in turns, every second of them an update, which holds the
+object twice. All are sent over HTTP/1.1, which all three serve; kube-apiserver would speak HTTP/2 with a Go server that
+offers it. Objects are as the API server stored them, managed fields and all.
+
+Ours is an operator on uvloop, which it uses where it is installed; so does kopf here. An API server idles beside them,
+because kopf looks up its kinds there.
+
+About five minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_SERVERS=ours` for some of the
+servers, without a report.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import rig
+from contestants import CONTROLLER_RUNTIME, KOPF, OURS, PEERS, prepare
+from filling import Stock
+from measuring import Report, Row, Run, console, in_turns, least, row, row_at_least
+from webhooks.servers import Hall
+from widgets import GROUP, NAMESPACE, PLURAL, VERSION
+
+VALIDATIONS, MUTATIONS = 1000, 500
+SECONDS = float(os.environ.get("BENCH_SECONDS", "30"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
+_WARM_SECONDS, _FULL_SECONDS = 2.0, SECONDS / 3
+_NOTE_BYTES = 1000
+_WIDGET = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}/widget-00000"
+
+Runs = Mapping[str, list[Run]]
+
+
+def main() -> None:
+    """Starts an API server, measures, reports."""
+    prepare()
+    chosen = os.environ.get("BENCH_SERVERS", "").split(",") if os.environ.get("BENCH_SERVERS") else [OURS, *PEERS]
+    with rig.running() as cluster, tempfile.TemporaryDirectory() as folder:
+        widget, size = _widget(cluster)
+        hall = Hall(Path(folder), cluster.kubeconfig, widget)
+        claim = f"{VALIDATIONS:,} validations and {MUTATIONS} mutations a second for {SECONDS:g} s, {size / 1000:.1f} KB, TLS"
+        runs = in_turns({name: partial(_measure, hall, name) for name in chosen}, ROUNDS, claim)
+    if len(chosen) == len(PEERS) + 1:
+        report = Report("webhook")
+        report.rows += _admission(claim, runs)
+        report.publish()
+
+
+def _widget(cluster: rig.Cluster) -> tuple[dict[str, Any], float]:
+    size = Stock(cluster).fill(1, _NOTE_BYTES)
+    return json.loads(cluster.get(_WIDGET) or b"{}"), size
+
+
+def _measure(hall: Hall, name: str) -> Run:
+    """Returns what the load took, and with it the highest rate, which is found afterwards."""
+    with hall.serving(name) as server:
+        server.load(_WARM_SECONDS, VALIDATIONS + MUTATIONS)
+        found = server.load(SECONDS, VALIDATIONS + MUTATIONS)
+        full = server.load(_FULL_SECONDS)
+    console.print(
+        f"{name}: {found.more['rate']:.0f}/s, {found.more['each']:.0f} us each, p50 {found.more['p50']:.2f} ms, "
+        f"p99 {found.more['p99']:.2f} ms, {found.peak_mb:.1f} MB; at most {full.more['rate']:.0f}/s, {full.more['each']:.0f} us each "
+        f"(load: {found.more['load_cpu']:.1f} s of {found.wall:.1f} s)"
+    )
+    return Run(found.wall, found.cpu, found.peak_mb, found.count, {**found.more, "highest": full.more["rate"]})
+
+
+def _admission(claim: str, runs: Runs) -> list[Row]:
+    highest = {name: max(run.figure("highest") for run in found) for name, found in runs.items()}
+    mixed = "reviews a second that are answered, two validations to a mutation, 16 at a time"
+    return [
+        _row(f"{claim}: CPU for each review", "us", runs, "each", 1.5),
+        _row(f"{claim}: p99", "ms", runs, "p99", 2.0),
+        _row(f"{claim}: p50", "ms", runs, "p50", None),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", 1.5),
+        row_at_least(mixed, "1/s", highest.pop(OURS), highest, 4.0, beside=KOPF),
+    ]
+
+
+def _row(claim: str, unit: str, runs: Runs, what: str, limit: float | None) -> Row:
+    peers = {name: least(found, what) for name, found in runs.items() if name != OURS}
+    return row(claim, unit, least(runs[OURS], what), peers, limit, beside=CONTROLLER_RUNTIME)
+
+
+if __name__ == "__main__":
+    main()
