@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import examples
 from navarch.schema import crd, definition_faults
 from schema import kinds
 from schema.definitions import BAD, BAD_BUT_TAKEN, GOOD, manifest
@@ -33,6 +34,17 @@ def test_a_definition_that_a_server_takes_has_no_fault(case: str) -> None:
     assert definition_faults((GOOD | BAD_BUT_TAKEN)[case]) == []
 
 
+def test_a_definition_that_becomes_bad_has_a_fault() -> None:
+    """A schema that was found sound once is not taken for sound after a change."""
+    definition = manifest()
+    assert definition_faults(definition) == []
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"type": "nothing"}
+    assert definition_faults(definition)
+    schema["properties"]["spec"] = {"type": "object"}
+    assert definition_faults(definition) == []
+
+
 def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place of a document but its root."""
     for key, inner in document.items() if isinstance(document, dict) else enumerate(document):
@@ -44,7 +56,7 @@ def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...
 EVERYTHING = crd(kinds.Everything)
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
+@examples(300, derandomize=True, database=None, deadline=None)
 @given(
     place=st.sampled_from(list(places(EVERYTHING))),
     value=st.sampled_from(["x", 3, 1.5, True, None, [], ["a"], [None], {}, {"a": 1}, {"a": None}]),
@@ -69,6 +81,13 @@ def test_a_document_of_another_form_is_told_where() -> None:
         f"{size}.type: expected a text, got ['integer']; correct it",
         f"{size}.maxLength: expected an integer, got True; correct it",
     ]
+
+
+def test_a_manifest_is_its_callers_own() -> None:
+    """A change to it is not in the next one of the same class."""
+    first, second = crd(kinds.Plain), crd(kinds.Plain)
+    first["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].clear()
+    assert crd(kinds.Plain) == second
 
 
 def test_null_is_nothing() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -144,12 +144,26 @@ def _drafts(versions: tuple[type[Object], ...], description_limit: int | None) -
     drafts, faults = [], []
     for version in versions:
         try:
-            drafts.append(draft(version, description_limit=description_limit))
+            made = _drafted(version, description_limit)
+            drafts.append(replace(made, schema=_copied(made.schema)))
         except DefinitionError as error:
             faults.append(str(error))
     if faults:
         raise DefinitionError("\n".join(faults))
     return drafts
+
+
+@lru_cache(maxsize=256)
+def _drafted(version: type[Object], description_limit: int | None) -> Draft:
+    """Returns the draft of a class, which never changes: an operator and the tests of it need the same one often."""
+    return draft(version, description_limit=description_limit)
+
+
+def _copied(schema: Any) -> Any:
+    """Returns a copy, since callers may change their manifest."""
+    if isinstance(schema, dict):
+        return {key: _copied(value) for key, value in schema.items()}
+    return [_copied(value) for value in schema] if isinstance(schema, list) else schema
 
 
 def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversion: Webhook | None) -> dict[str, Any]:
