@@ -6,10 +6,15 @@ STAMP  := $(VENV)/.installed
 NAME   ?=
 # What `make versions` runs on each Python.
 TARGETS ?= test demo demo-memcached
-# As many as there are processors: with more, tests of real processes slow each other down. WORKERS=0 runs them in the process of pytest itself.
-WORKERS ?= $(shell nproc)
-PYTEST = $(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
+PROCESSORS := $(shell nproc)
+# Tests run in two processes for each processor, since many wait for other processes, or for time to pass; in e2e in one for
+# each processor, since each has its own Kubernetes. WORKERS=4 is another number; 0 runs them in the process of pytest itself.
+WORKERS ?=
+TWICE := $(shell expr 2 \* $(PROCESSORS))
+PYTEST := $(BIN)/python -m pytest --dist=worksteal --numprocesses
 export PYTHONPATH := scripts:operators/etcd/src:examples/demo
+# Some machines forbid bytecode: each of the hundreds of programs that tests start would then compile everything, for seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo demo-memcached test oldest versions shake check style types imports generated format e2e bench rig clean
 
@@ -35,7 +40,8 @@ demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the REA
 	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
-	$(PYTEST) -m "not real and not long"
+	$(BIN)/python -m compileall -q -j $(PROCESSORS) src operators/etcd/src scripts # once, not in each of the processes
+	HYPOTHESIS_PROFILE=quick $(PYTEST) $(or $(WORKERS),$(TWICE)) -m "not real and not long"
 
 # Without the peers, which need newer libraries than Navarch.
 oldest: $(STAMP) ## The fast suite with the oldest version of each dependency that pyproject.toml allows
@@ -43,13 +49,13 @@ oldest: $(STAMP) ## The fast suite with the oldest version of each dependency th
 	$(PYTHON) -m venv $(VENV)/oldest
 	$(VENV)/oldest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(VENV)/oldest/bin/python -m pip install --quiet --constraint $(VENV)/oldest.txt --editable ".[cli,cluster,etcd,fast,otel,schema,webhook]" --group test-tools --group rig
-	$(VENV)/oldest/bin/python -m pytest --numprocesses=$(WORKERS) --dist=worksteal --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real and not long" $(ARGS)
+	$(VENV)/oldest/bin/python -m pytest --dist=worksteal --numprocesses $(or $(WORKERS),$(TWICE)) --ignore=tests/conformance/clients --ignore=tests/conformance/test_proxy.py --ignore=tests/docs/test_embedded_server.py -m "not real and not long" $(ARGS)
 
 versions: ## Tests and demos on every supported Python of this machine; NAMESPACES=no on a kernel that refuses user namespaces, ONLY=3.13
 	$(PYTHON) -m versions $(TARGETS) --folder=$(VENV)/versions $(if $(filter no,$(NAMESPACES)),--no-namespaces) $(ONLY:%=--only %)
 
 shake: $(STAMP) ## The fast suite while events, answers and processes come late; SEED=7 STRENGTH=2 ARGS=tests/operator
-	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(WORKERS) $(ARGS)
+	$(BIN)/python -m shake $(SEED:%=--seed=%) $(STRENGTH:%=--strength=%) --workers=$(or $(WORKERS),$(PROCESSORS)) $(ARGS)
 
 check: $(STAMP) ## Format, lint, types, import contracts, generated files, tests
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target types style imports generated
@@ -81,7 +87,7 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 	$(BIN)/python -m rig build
 
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes, and the tests that run for long
-	$(PYTEST) -m "real or long" tests operators
+	HYPOTHESIS_PROFILE=full $(PYTEST) $(or $(WORKERS),$(PROCESSORS)) -m "real or long" tests operators
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak, webhook)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers

@@ -112,10 +112,11 @@ def test_object_is_taken_and_read_back_whole(raw: Raw, example: Object) -> None:
         assert found.name == example.name
 
 
+COLUMNS = published().columns()
 LISTED = [
     schema
     for schema in KINDS
-    if f"{class_of(schema).__kind__.api_version}/{class_of(schema).__kind__.plural}" in published().columns()
+    if f"{class_of(schema).__kind__.api_version}/{class_of(schema).__kind__.plural}" in COLUMNS
 ]
 
 
