@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
 from collections.abc import AsyncIterator, Iterator
 
 import hypothesis
 import pytest
 
 import rig
+from example_counts import FULL, PROFILE, QUICK, quick
 from namespaces import in_new_namespace
 from navarch.client import Client, connect, load
 
 # The same examples in every run, and no test that fails because a machine is slow. New ones are looked for with
 # HYPOTHESIS_PROFILE=explore, and what that finds becomes an example of its own.
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile(FULL, derandomize=True, deadline=None)
+hypothesis.settings.register_profile(
+    QUICK, derandomize=True, deadline=None, max_examples=quick(hypothesis.settings().max_examples)
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+hypothesis.settings.load_profile(PROFILE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make test` tries a quarter of the generated examples: `make e2e` runs those tests again, with all of them."""
+    for item in items:
+        if PROFILE == FULL and hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(autouse=True)

@@ -34,6 +34,7 @@ from chaos.histories import (
     write_of_our_own,
 )
 from chaos.ledger import difference, holding_of, running
+from example_counts import examples
 from navarch.api import Dynamic, Key
 from navarch.cache import Cache, Namespaces
 
@@ -42,7 +43,7 @@ A = Key("x", "a")
 OURS = ("navarch.cache", "navarch.client", "navarch.errors")
 
 # A history that fails is short enough to be read as it is: it is not made smaller, which would take minutes.
-thorough = settings(max_examples=max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate])
+thorough = examples(max(settings().max_examples, 200), phases=[Phase.explicit, Phase.generate])
 
 
 async def play(history: list[Step], *, in_pages: bool) -> None:

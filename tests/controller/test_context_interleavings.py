@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable, Hashable
 from functools import partial
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from controller.reaching import KEY, US, World, gadget
+from example_counts import examples
 from gadgets import Gadget
 from model_store import Change as Logged
 from navarch.api import Key
@@ -209,7 +210,7 @@ async def play(steps: list[Step]) -> None:
     ]
 )
 @given(st.lists(st.one_of(own, foreign), max_size=14))
-@settings(max_examples=150)
+@examples(150)
 def test_no_change_of_others_is_ever_swallowed(steps: list[Step]) -> None:
     """Each of them is a reason to reconcile, and in the end the cache has what the server has."""
     asyncio.run(play(steps))

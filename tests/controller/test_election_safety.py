@@ -4,10 +4,11 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 
 from election_world import LEASE, Replica, World, world
+from example_counts import examples
 from navarch.client import MergePatch
 from navarch.controller.fence import Fence
 from navarch.controller.lease import LeaseLock
@@ -100,7 +101,7 @@ async def leader_comes(here: World) -> None:
         await here.clock.advance(0.5)
 
 
-@settings(max_examples=40, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # shrinking would take minutes
+@examples(40, phases=(Phase.explicit, Phase.reuse, Phase.generate))  # shrinking would take minutes
 @given(history=histories)
 def test_no_two_may_write_at_the_same_moment(history: list[tuple[str, int, int]]) -> None:
     """Over pauses, kills, partitions, lost, late and refused requests and wrong clocks."""

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from example_counts import examples
 from k8s.samples import KINDS, class_of, full, some
 from kubernetes_api.naming import class_name
 from kubernetes_api.structs import Catalogue
@@ -42,7 +43,7 @@ def test_classes_have_exactly_the_fields_of_their_schemas() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_any_object_survives_being_read_and_written(data: st.DataObject) -> None:
     """Whatever is missing, null or empty: what was read is what is written back."""
     schema = data.draw(st.sampled_from(KINDS), label="schema")

@@ -8,10 +8,11 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from example_counts import examples
 from navarch._base.backoff import Backoff
 from navarch._base.clock import ManualClock
 from navarch.api.kind import Key
@@ -225,10 +226,10 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueHistories = QueueMachine.TestCase
-TestQueueHistories.settings = settings(max_examples=100, stateful_step_count=50)
+TestQueueHistories.settings = examples(100, stateful_step_count=50)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.integers(0, 2**32))
 def test_workers_that_come_and_go_lose_nothing(seed: int) -> None:
     """Whoever is cancelled, waiting or working: each wish is followed by a hand-out, and no key is worked on twice."""

@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from example_counts import examples
 from navarch.client.config import Config, load
 from navarch.client.config.tls import validity
 from navarch.errors import ConfigError
 
-relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+relaxed = examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 FIELDS = [
     "server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name",

@@ -6,10 +6,11 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.builtin.preparing import OPERATION
+from example_counts import examples
 from k8s.samples import full
 from navarch.cluster.server.kinds.builtin import builtin_types
 from navarch.cluster.server.kinds.builtin.catalog import _schema_names
@@ -73,7 +74,7 @@ def _part_of(draw: st.DrawFn, resource: ResourceType) -> Json:
 
 
 @pytest.mark.parametrize("resource", PRUNED, ids=[each.plural for each in PRUNED])
-@settings(max_examples=30)
+@examples(30)
 @given(data=st.data())
 def test_an_object_with_some_fields_is_judged(resource: ResourceType, data: st.DataObject) -> None:
     """The checks handle missing fields, empty and repeated lists, and nulls."""

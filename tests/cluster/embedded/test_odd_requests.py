@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from example_counts import examples
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.server.wire.request import ApiRequest, Reply
 from navarch.cluster.storage.memory import MemoryStorage
@@ -153,7 +154,7 @@ def world() -> Iterator[World]:
 _HEADERS = st.fixed_dictionaries({"content-type": _TYPES, "accept": _ACCEPTS})
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(asked=st.builds(ApiRequest, method=_METHODS, path=_PATHS, query=_QUERIES, headers=_HEADERS, body=_BODIES))
 def test_every_request_is_answered(world: World, asked: ApiRequest) -> None:
     """With what was asked for, or with a refusal: never with a fault, and in time."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.storage.engines import opened
 from cluster.storage.watching import take
+from example_counts import examples
 from navarch.cluster.storage.protocol import ChangedError, CompactedError, Event, Storage, StoragePage, Stored, Watcher
 
 KEYS = ["/p/a", "/p/a/b", "/p/aa", "/p/b", "/q/a", "/q"]
@@ -152,7 +153,7 @@ async def _see_everything(watcher: Watcher, pair: Pair) -> None:
         assert await take(watcher, len(pair.model.events)) == pair.model.events
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(history=steps)
 def test_a_store_agrees_with_a_model(engine: str, history: list[Step]) -> None:
     """Whatever is written, deleted, listed, watched and forgotten, in whatever order."""
