@@ -65,6 +65,7 @@ def test_manifests_of_the_page_are_whole(website_operator: ModuleType, capsys: p
     assert kinds == ["CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"]
 
 
+@pytest.mark.long
 def test_tests_of_the_page_on_testing_pass(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, as one file, with the settings that the page gives."""
     monkeypatch.setenv("PYTHONPATH", str(MEMCACHED))

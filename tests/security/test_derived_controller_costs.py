@@ -76,9 +76,11 @@ async def assert_served(target: Target, kind: str) -> None:
     ("kind", "spec"),
     [
         pytest.param("StatefulSet", {**SETS, "podManagementPolicy": "Parallel"}, id="parallel"),
-        pytest.param("StatefulSet", {**SETS, "podManagementPolicy": "OrderedReady"}, id="ordered"),
+        pytest.param(
+            "StatefulSet", {**SETS, "podManagementPolicy": "OrderedReady"}, id="ordered", marks=pytest.mark.long
+        ),
         pytest.param("Deployment", {**SETS, "revisionHistoryLimit": MOST}, id="deployment"),
-        pytest.param("ReplicaSet", SETS, id="replicaset"),
+        pytest.param("ReplicaSet", SETS, id="replicaset", marks=pytest.mark.long),
     ],
 )
 async def test_two_billion_replicas_do_not_stop_the_cluster(target: Target, kind: str, spec: dict[str, Any]) -> None:
@@ -98,12 +100,23 @@ async def test_two_billion_replicas_do_not_stop_the_cluster(target: Target, kind
     ("spec", "status"),
     [
         pytest.param({"parallelism": 5}, {}, id="completions"),
-        pytest.param({"parallelism": 0}, {"completedIndexes": f"0-{MOST - 2}", "succeeded": MOST - 1}, id="completed"),
-        pytest.param({"parallelism": 0, "backoffLimitPerIndex": 1}, {"failedIndexes": f"0-{MOST - 2}"}, id="failed"),
+        pytest.param(
+            {"parallelism": 0},
+            {"completedIndexes": f"0-{MOST - 2}", "succeeded": MOST - 1},
+            id="completed",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            {"parallelism": 0, "backoffLimitPerIndex": 1},
+            {"failedIndexes": f"0-{MOST - 2}"},
+            id="failed",
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             {"parallelism": 0, "successPolicy": {"rules": [{"succeededIndexes": f"0-{MOST - 1}"}]}},
             {"completedIndexes": "0"},
             id="policy",
+            marks=pytest.mark.long,
         ),
     ],
 )

@@ -31,6 +31,8 @@ _KINDS = {
 }
 _ASKED = ("as-started", "not-root", "no-namespaces", "no-namespaces-not-root")
 _REFUSED = ("no-pidfd-getfd", "no-pidfd-getfd-no-namespaces")
+_LONG = ("not-root", "no-namespaces")
+"""Between the machine that allows most and the one that allows least; `make e2e` tries them, too."""
 _PYTHON_OF_ALL = "/usr/bin/python3"
 _needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or not Path(_PYTHON_OF_ALL).exists(),
@@ -42,7 +44,14 @@ def _kinds(*names: str) -> pytest.MarkDecorator:
     """The kinds of machine that a test runs on."""
     can_unshare = shutil.which("unshare") is not None and os.geteuid() == 0
     skipped = pytest.mark.skipif(not can_unshare, reason="becomes somebody else with unshare, as root")
-    cases = [pytest.param(name, marks=[skipped] if "not-root" in name else []) for name in names]
+    between = _LONG if {"as-started", "no-namespaces-not-root"} <= {*names} else ()
+    cases = [
+        pytest.param(
+            name,
+            marks=[*([skipped] if "not-root" in name else []), *([pytest.mark.long] if name in between else [])],
+        )
+        for name in names
+    ]
     return pytest.mark.parametrize("machine", cases, indirect=True)
 
 

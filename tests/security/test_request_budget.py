@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 import socket
 import ssl
 import threading
@@ -72,6 +73,18 @@ def assert_answers(target: AttackedCluster) -> None:
         other.settimeout(SECONDS)
         other.sendall(target.wire.head("GET /version", ["Connection: close"]))
         assert answer_in(everything(other)).status == 200
+
+
+def assert_grows_evenly(least: Callable[[], float], most: Callable[[], float], what: str) -> None:
+    """The cost of the large request is at most eight times that of the small one; in the best of three tries, since a
+    machine that does much else spoils some.
+    """
+    small = large = math.inf
+    for _ in range(3):
+        small, large = min(small, least()), min(large, most())
+        if large <= MOST_GROWTH * max(small, SHORTEST):
+            return
+    pytest.fail(f"expected at most {MOST_GROWTH} times the processor time, got {small} s and {large} s {what}")
 
 
 def spent(target: AttackedCluster, attack: Attack) -> float:
@@ -252,6 +265,11 @@ LINEAR = [
     label_selector,
     timeout,
 ]
+QUICK = frozenset(
+    {repeated_keys, yaml_pairs, yaml_merges, strategic_items, managers, inserted_in_front, protobuf_parts, groups}
+)
+"""One of each sort; `make e2e` tries all of them."""
+ATTACKS = [pytest.param(make, marks=[] if make in QUICK else [pytest.mark.long], id=make.__name__) for make in LINEAR]
 SMALL = 50_000
 TIMES = 4
 MOST_GROWTH = 8
@@ -270,19 +288,16 @@ def seeds(target: AttackedCluster) -> None:
     assert target.wire.ask(f"POST {SERVICES}", body=written(service)).status == 201
 
 
-@pytest.mark.parametrize("make", LINEAR, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", ATTACKS)
 def test_cost_grows_as_the_request_does(target: AttackedCluster, make: Callable[[int], Attack]) -> None:
     """Four times the bytes cost at most eight times the processor time, and others are answered meanwhile."""
     small, large = make(SMALL), make(TIMES * SMALL)
     assert asked(target, large).status < 500
-    least = min(spent(target, small) for _ in range(3))
-    most = min(spent(target, large) for _ in range(3))
-    assert most <= MOST_GROWTH * max(least, SHORTEST), (
-        f"{least} s for {SMALL} bytes, {most} s for {TIMES} times as many"
-    )
+    what = f"for {SMALL} bytes and {TIMES} times as many"
+    assert_grows_evenly(lambda: spent(target, small), lambda: spent(target, large), what)
 
 
-@pytest.mark.parametrize("make", LINEAR, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", ATTACKS)
 def test_largest_request_leaves_others_their_turn(target: AttackedCluster, make: Callable[[int], Attack]) -> None:
     """At the limit of a body, or beyond: it is served or refused, never with a fault of the server."""
     assert asked(target, make(2_500_000)).status in {200, 201, 400, 403, 404, 406, 413, 422, 431}
@@ -440,10 +455,9 @@ def test_page_is_rewritten_in_time_that_its_size_is_worth(target: AttackedCluste
         with running(page(PAGES[name](size))) as port:
             attack = Attack(f"GET {PODS}/web:{port}/proxy/")
             assert asked(target, attack).status == 200
-            return min(spent(target, attack) for _ in range(3))
+            return spent(target, attack)
 
-    least, most = cost(60_000), cost(240_000)
-    assert most <= MOST_GROWTH * max(least, SHORTEST)
+    assert_grows_evenly(lambda: cost(60_000), lambda: cost(240_000), "for 60,000 bytes and four times as many")
 
 
 @pytest.mark.parametrize(("size", "is_rewritten"), [(100, True), (300 * MEBIBYTE, False)])

@@ -133,20 +133,21 @@ async def refused(cluster: Cluster, name: str, words: str) -> None:
 
 
 @pytest.mark.cluster(controllers=False)
+@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)])
 async def test_hostile_snapshots_are_refused_in_a_sentence(
-    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, tmp_path: Path, caplog: pytest.LogCaptureFixture, every: int
 ) -> None:
     """Each file in a store, by a restore that names it: the status says what is wrong, and no log has a traceback."""
     folder = tmp_path / "default"
     folder.mkdir()
     async with cluster.run(etcd_operator(backups=tmp_path)):
         await cluster.create(example())
-        for number, content in enumerate(HOSTILE.values()):
+        for number, content in enumerate([*HOSTILE.values()][::every]):
             (folder / f"{number}.db").write_bytes(content)
             await cluster.create(restore(f"{number}.db", f"hostile-{number}"))
             await refused(cluster, f"hostile-{number}", "the snapshot")
         good = a_snapshot(folder / "good.db")
-        for number, content in enumerate(MANIFESTS.values()):
+        for number, content in enumerate([*MANIFESTS.values()][::every]):
             (folder / f"m{number}.db").write_bytes(good.path.read_bytes())
             (folder / f"m{number}.db.manifest.json").write_bytes(content)
             await cluster.create(restore(f"m{number}.db", f"manifest-{number}"))

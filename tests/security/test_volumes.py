@@ -476,7 +476,10 @@ _KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("by", ["mount", "path", "relative", "link"])
+@pytest.mark.parametrize(
+    "by",
+    ["mount", "link", pytest.param("path", marks=pytest.mark.long), pytest.param("relative", marks=pytest.mark.long)],
+)
 async def test_volumes_of_the_clusters_own_files_are_read_only(attacker: Attacker, by: str) -> None:
     """Whatever a program tries, and by whatever name it knows the volume; so is a mount that says readOnly."""
     await attacker.client.create(ConfigMap(name="c", data={"key": "1"}))
@@ -503,7 +506,14 @@ async def test_volumes_of_the_clusters_own_files_are_read_only(attacker: Attacke
 # Parts of volumes
 
 
-@pytest.mark.parametrize("sub_path", ["out/secret", "out", "out/new/deep", "up/nodes", "chain/secret", "file"])
+@pytest.mark.parametrize(
+    "sub_path",
+    [
+        "out/new/deep",
+        "chain/secret",
+        *(pytest.param(path, marks=pytest.mark.long) for path in ("out/secret", "out", "up/nodes", "file")),
+    ],
+)
 async def test_part_of_a_volume_is_nothing_that_a_link_leads_to(attacker: Attacker, sub_path: str) -> None:
     """Neither a file of the machine, nor a folder that is made for it, nor what other pods have."""
     links = (

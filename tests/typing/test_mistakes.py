@@ -112,6 +112,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     return output
 
 
+@pytest.mark.long
 def test_every_mistake_is_found_and_nothing_else(report: str) -> None:
     """Line by line, each with its own code."""
     found = [(int(line), code) for line, code in _REPORTED.findall(report)]

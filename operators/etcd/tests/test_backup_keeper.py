@@ -39,7 +39,12 @@ SCENARIOS: dict[str, tuple[World, Scenario]] = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+QUICK = ("a new version", "a version that is not there", "all disks are lost")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in SCENARIOS]
+)
 async def test_a_cluster_with_backups_gets_there_whenever_the_operator_is_killed(name: str) -> None:
     """No member starts with another version before its snapshot counts; what is lost comes back from the backup."""
     world, scenario = SCENARIOS[name]

@@ -189,7 +189,26 @@ async def test_a_cluster_forms_whenever_the_operator_is_killed(*, kept: bool, le
     assert await swept(new_world(kept=kept, learners=learners), nothing) > 15
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+QUICK = (
+    "1 to 3",
+    "3 to 1",
+    "3 to 0",
+    "the leader's pod is deleted",
+    "a pod is deleted with its data",
+    "the seed's disk is lost",
+    "another disk is wiped",
+    "the leader is corrupt",
+    "a node is gone",
+    "a new version",
+    "two disks of three are lost, and that is allowed",
+    "the only claim is deleted",
+)
+"""One scenario of each sort; `make e2e` sweeps through all of them."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.long]) for name in SCENARIOS]
+)
 async def test_a_cluster_gets_there_whenever_the_operator_is_killed(name: str) -> None:
     """What is asked for comes about, no quorum is given away, and no voter is removed that could be kept."""
     world, scenario = SCENARIOS[name]

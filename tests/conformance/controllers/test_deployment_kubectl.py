@@ -78,7 +78,14 @@ async def node(client: Client) -> AsyncIterator[None]:
     await client.delete(Node, POOL)
 
 
-@pytest.mark.parametrize("kind", ["deployment", "statefulset", "daemonset"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "deployment",
+        pytest.param("statefulset", marks=pytest.mark.long),
+        pytest.param("daemonset", marks=pytest.mark.long),
+    ],
+)
 async def test_kubectl_rolls_out_and_back(
     client: Client, kubelet: Kubelet, kubectl: Told, node: None, kind: str
 ) -> None:
@@ -98,7 +105,7 @@ async def test_kubectl_rolls_out_and_back(
     assert re.findall(r"^(\d+) ", history, re.MULTILINE) == ["2", "3"]
 
 
-@pytest.mark.parametrize("kind", ["deployment", "statefulset"])
+@pytest.mark.parametrize("kind", ["deployment", pytest.param("statefulset", marks=pytest.mark.long)])
 async def test_kubectl_scales_and_restarts(client: Client, kubelet: Kubelet, kubectl: Told, kind: str) -> None:
     """Every pod is another one after a restart."""
     await client.create(workload(kind))
