@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from certificates import handshake, server_context
 from navarch._base.clock import SystemClock
-from navarch._base.tls import pem_file
 from navarch.certificates import (
     CertificateAuthority,
     CertificateSubject,
@@ -37,39 +37,18 @@ def authority(lifetime: timedelta = 365 * DAY) -> CertificateAuthority:
     return CertificateAuthority.create("test-ca", NOW, lifetime)
 
 
-def handshake(server: KeyPair, trusted: bytes, host: str) -> None:
-    """Shakes hands in memory; raises `ssl.SSLError` if the client refuses the server."""
-    serving, client = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cadata=trusted.decode())
-    client.verify_flags |= ssl.VERIFY_X509_STRICT
-    with pem_file(server.certificate + server.key) as file:
-        serving.load_cert_chain(file)
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    ends = [
-        client.wrap_bio(to_client, to_server, server_hostname=host),
-        serving.wrap_bio(to_server, to_client, server_side=True),
-    ]
-    done: set[ssl.SSLObject] = set()
-    while len(done) < 2:
-        for end in ends:
-            try:
-                end.do_handshake()
-                done.add(end)
-            except ssl.SSLWantReadError:
-                pass
-
-
 @pytest.mark.parametrize("host", SERVER.hosts)
 def test_strict_client_trusts_what_an_authority_issues(host: str) -> None:
     """For each of its names and addresses, with the extensions that strict clients demand; for no other."""
     now = SystemClock().now()
     made = CertificateAuthority.create("test-ca", now, DAY)
     pair = made.issue(SERVER, now, DAY)
-    handshake(pair, made.pair.certificate, host)
+    handshake(server_context(pair), made.pair.certificate, host)
     with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
-        handshake(pair, made.pair.certificate, "elsewhere.example.com")
+        handshake(server_context(pair), made.pair.certificate, "elsewhere.example.com")
     other = CertificateAuthority.create("test-ca", now, DAY)
     with pytest.raises(ssl.SSLCertVerificationError, match=r"signature|unable to get local issuer"):
-        handshake(pair, other.pair.certificate, host)
+        handshake(server_context(pair), other.pair.certificate, host)
 
 
 def test_subject_has_user_groups_hosts_and_usages() -> None:

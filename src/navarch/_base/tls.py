@@ -20,6 +20,16 @@ def client_ssl_context(authorities: str | None = None, *, file: Path | None = No
     return context
 
 
+def load_key_pair(context: ssl.SSLContext, certificate: str | Path, key: str | Path) -> None:
+    """Loads a certificate and its key from PEM files into a server's context; new connections get them.
+
+    Loads them into a context of their own first: a key that does not match would leave `context` half changed. Raises
+    OSError (ssl.SSLError is one).
+    """
+    for target in (ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), context):
+        target.load_cert_chain(certificate, key, password="")  # without one OpenSSL might ask
+
+
 @contextmanager
 def pem_file(data: bytes) -> Iterator[str]:
     """Yields a path from which OpenSSL can read `data`, until the block ends: it reads certificates only from files.

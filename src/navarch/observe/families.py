@@ -225,3 +225,22 @@ WEBHOOK_VERDICTS = MetricFamily(
     "Total number of verdicts of admission webhooks: allowed, patched, denied",
     ("webhook", "verdict"),
 )
+CERTIFICATE_EXPIRY = MetricFamily(
+    "gauge",
+    "navarch_webhook_certificate_expiry_timestamp_seconds",
+    "When the certificate of the webhooks expires, in Unix time: the CA that signs, and the certificate that is served",
+    ("secret", "certificate"),
+    min,
+)
+CERTIFICATE_CHANGES = MetricFamily(
+    "counter",
+    "navarch_webhook_certificate_changes_total",
+    "Total number of changes that this replica made to the Secret with the webhooks' certificates",
+    ("secret", "action"),
+)
+CERTIFICATE_ERRORS = MetricFamily(
+    "counter",
+    "navarch_webhook_certificate_errors_total",
+    "Total number of failures to read or write the Secret with the webhooks' certificates",
+    ("secret",),
+)

@@ -8,7 +8,7 @@ converted to Prometheus' format at each scrape. Nothing is registered globally: 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple, Protocol, get_args
 
 from navarch.observe import families
@@ -18,6 +18,7 @@ from navarch.observe.families import Histogram, MetricSource, Sample
 __all__ = [
     "CacheMetrics",
     "CacheSize",
+    "CertificateMetrics",
     "ControllerMetrics",
     "LeaderMetrics",
     "LoopMetrics",
@@ -270,6 +271,34 @@ class LeaderMetrics:
     def samples(self) -> Iterator[Sample]:
         """See `MetricSource`."""
         yield Sample(families.LEADER_STATUS, self._labels, float(self._leading()))
+
+
+class CertificateMetrics:
+    """The webhooks' certificates in one Secret; `expiries` returns their expiry in Unix time by name."""
+
+    __slots__ = ("_changes", "_errors", "_expiries", "_labels")
+
+    def __init__(self, secret: str, expiries: Callable[[], Mapping[str, float]]) -> None:
+        self._labels = (secret,)
+        self._expiries = expiries
+        self._changes: Counter[str] = Counter()
+        self._errors = 0
+
+    def changed(self, action: str) -> None:
+        """Counts a change of the Secret by this replica."""
+        self._changes[action] += 1
+
+    def failed(self) -> None:
+        """Counts a failure to read or write the Secret."""
+        self._errors += 1
+
+    def samples(self) -> Iterator[Sample]:
+        """See `MetricSource`."""
+        for name, expiry in self._expiries().items():
+            yield Sample(families.CERTIFICATE_EXPIRY, (*self._labels, name), expiry)
+        for action, count in self._changes.items():
+            yield Sample(families.CERTIFICATE_CHANGES, (*self._labels, action), count)
+        yield Sample(families.CERTIFICATE_ERRORS, self._labels, self._errors)
 
 
 class LoopMetrics:

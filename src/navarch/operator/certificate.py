@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 from navarch._base.clock import Clock
+from navarch._base.tls import load_key_pair
 from navarch.errors import ConfigError
 from navarch.observe.logs import logger
 
@@ -53,12 +54,10 @@ class ServingCertificate:
             _log.info("serving a new certificate", certificate=str(self._certificate))
 
     def _load(self) -> None:
-        """Loads the pair into a context of its own first: a key that does not match would leave the context half changed."""
         self._read = self._stamp()
         try:
-            for context in (ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), self._context):
-                context.load_cert_chain(self._certificate, self._key, password="")  # without one OpenSSL might ask
-        except OSError as error:  # ssl.SSLError is one
+            load_key_pair(self._context, self._certificate, self._key)
+        except OSError as error:
             raise self._unusable(error) from error
 
     def _stamp(self) -> Stamp:
