@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -17,10 +18,11 @@ from navarch.client import Client, Config
 from navarch.errors import AlreadyExists, ApiError, Forbidden, Invalid, NavarchError, ServerError
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.autoscaling.v1 import Scale as ScaleObject
-from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod, Service, ServiceAccount, ServiceSpec
+from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount, ServiceSpec
 from navarch.k8s.policy.v1 import Eviction
 from navarch.operator import remove_webhooks, serve
 from navarch.webhook import Review
+from navarch.webhook.configurations import VALIDATING
 
 
 class ShelfSpec(Spec):
@@ -283,6 +285,30 @@ async def test_failure_policy_decides_over_a_function_that_raises(
         with pytest.raises(ServerError) as refused:
             await client.create(ConfigMap(name="c", labels={"failing": "yes"}))
         assert f"failed for ConfigMap {client.options.namespace}/c: RuntimeError: no zone" in refused.value.message
+
+
+async def test_operator_issues_its_certificate(client: Client, config: Config) -> None:
+    """Without files, certificate and CA are in one Secret, and the configurations trust that CA."""
+    operator = new_operator(client)
+
+    @operator.controller(Shelf)
+    async def reconcile(shelf: Shelf, ctx: object) -> None: ...
+
+    @operator.validate(Shelf)
+    async def refuse(shelf: Shelf, review: Review[Shelf]) -> None:
+        if shelf.spec.books == 13:
+            review.deny("as asked")
+
+    dry = client.using(dry_run=True)
+    async with running(client, operator):
+        refusal = await enforced(lambda: dry.create(Shelf(name="s", spec=ShelfSpec(books=13))))
+        assert "as asked" in refusal.message
+        secret = await client.get(Secret, f"{operator.name}-webhook-tls")
+        assert {"ca.crt", "tls.crt", "tls.key"} <= (secret.data or {}).keys()
+        found = await client.get(VALIDATING, operator.name)
+        bundle = b64decode(found["webhooks"][0]["clientConfig"]["caBundle"])
+        assert bundle == (secret.data or {})["ca.crt"]
+        await client.create(Shelf(name="good"))
 
 
 async def test_webhooks_are_reached_by_a_service(client: Client, config: Config, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from navarch.errors import (
     MissingPermissionsError,
 )
 from navarch.operator.roles import CrdPolicy, Permission, Uses, report
+from navarch.operator.webhook_server import WebhookServer
 
 if TYPE_CHECKING:
     from navarch.controller.declaration import Declared as Controller
@@ -53,6 +54,8 @@ _WEBHOOKS: dict[str, tuple[str, ...]] = {
     "verify": ("get",),
     "ignore": (),
 }
+_CERTIFICATES = ("create", "get", "list", "update", "watch")
+_SECRETS = Kind("", "v1", "Secret", plural="secrets")
 _REGISTRATIONS = tuple(
     Kind("admissionregistration.k8s.io", "v1", kind, plural=f"{kind.lower()}s", namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -84,25 +87,36 @@ class Needs:
     namespaces: tuple[str, ...] = ()
 
 
-def needed_by(operator: DeclaredOperator, *, election_namespace: str | None) -> tuple[Permission, ...]:
+def needed_by(
+    operator: DeclaredOperator, *, election_namespace: str | None, webhook_namespace: str | None = None
+) -> tuple[Permission, ...]:
     """Returns the permissions that the operator needs: those of its declarations, and for each kind in `uses` those of `uses`.
 
-    The Lease and the CRDs are included; `election_namespace` is None if there is no election.
+    The Lease and the CRDs are included; `election_namespace` is None if there is no election. `webhook_namespace` is that of
+    the Secret with the certificates of the webhooks; by default that of the Lease.
     """
     needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
     derived = permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
-    derived = (*derived, *_of_webhooks(operator))
+    derived = (*derived, *_read_by_webhooks(operator))
     exact = {(kind_of(each.what).group, kind_of(each.what).plural, each.subresource) for each in operator.uses}
     found = {each for each in derived if (each.group, each.resource, each.subresource) not in exact}
     found.update(permission for each in operator.uses for permission in _used(each, operator.namespaces))
+    found.update(_of_webhooks(operator, webhook_namespace or election_namespace))
     return _least(found)
 
 
-def _of_webhooks(operator: DeclaredOperator) -> Iterator[Permission]:
-    """Yields the permissions for the webhook configurations, and to read what the functions read."""
+def _read_by_webhooks(operator: DeclaredOperator) -> Iterator[Permission]:
     for webhook in operator.admission_webhooks:
         for what in webhook.options.reads:
             yield from _of_kind(as_cached(what), _FOLLOWED, operator.namespaces.patterns)
+
+
+def _of_webhooks(operator: DeclaredOperator, namespace: str | None) -> Iterator[Permission]:
+    """Yields the permissions for webhook configurations and certificates."""
+    server = operator.webhook_server
+    if operator.admission_webhooks and isinstance(server, WebhookServer) and server.certificate is None:
+        place = server.namespace or namespace
+        yield from _granted(_SECRETS, _CERTIFICATES, (place,) if place else ())
     for kind, is_mutating in zip(_REGISTRATIONS, (True, False), strict=True):
         if any(webhook.is_mutating is is_mutating for webhook in operator.admission_webhooks):
             yield from _granted(kind, _WEBHOOKS[operator.webhooks], ())

@@ -155,9 +155,8 @@ class Process:
         operator = self.operator
         if operator.check_permissions:
             place = self._election.namespace if self._election else None
-            await check_permissions(
-                self._client.using(manager=operator.name), needed_by(operator, election_namespace=place)
-            )
+            needed = needed_by(operator, election_namespace=place, webhook_namespace=self._client.options.namespace)
+            await check_permissions(self._client.using(manager=operator.name), needed)
         if self._webhooks is not None:
             await serving.enter_async_context(self._webhooks.serving())
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]

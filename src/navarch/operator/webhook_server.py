@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from navarch.client import Client
 from navarch.errors import ConfigError
 from navarch.operator.endpoints import Address
+from navarch.webhook.certificate_options import Certificates
 
 if TYPE_CHECKING:
     from navarch.webhook.configurations import WebhookAddress
@@ -40,6 +41,14 @@ class WebhookFront(Protocol):
         """Returns the certificates that the API server has to trust; empty for those of its machine."""
         ...
 
+    def on_change(self, callback: Callable[[bytes], None]) -> None:
+        """Calls `callback` with each new `ca_bundle`."""
+        ...
+
+    def published(self, ca_bundle: bytes) -> None:
+        """Reports that all configurations and CRDs have this bundle."""
+        ...
+
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yields what has to run beside it."""
         ...
@@ -59,7 +68,7 @@ class WebhookServer:
 
     In a pod they listen at `:9443`, behind the Service `service` (by default the operator's name and `-webhook`) in the
     pod's namespace, at its port `port` (0 for the port that they listen at). Elsewhere, such as on a laptop, `url` is their address as the API server sees it; an API server on this
-    machine needs none. The operator issues and renews its certificate itself. Instead, `certificate` and `key` are PEM files,
+    machine needs none. The operator issues and renews its certificate itself, as `certificates` say. Instead, `certificate` and `key` are PEM files,
     which are read again when they change; `authority` is the file with the CA that signed them. `cert_manager` is the
     Certificate (`namespace/name`) from which cert-manager injects the CA.
     """
@@ -69,6 +78,7 @@ class WebhookServer:
     namespace: str = ""
     port: int = 443
     url: str = ""
+    certificates: Certificates = field(default_factory=Certificates)
     certificate: Path | None = None
     key: Path | None = None
     authority: Path | None = None
@@ -83,5 +93,10 @@ class WebhookServer:
             raise ConfigError(f"expected an https URL for the webhooks, got {self.url!r}; Kubernetes calls no other")
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("expected a certificate and its key, got only one of them; give both or neither")
+        if self.cert_manager and self.certificate is None:
+            raise ConfigError(
+                "expected the files of cert-manager's certificate beside cert_manager, got none; mount its Secret, and "
+                "give certificate= and key="
+            )
         if self.cert_manager.count("/") != (1 if self.cert_manager else 0):
             raise ConfigError(f"expected cert_manager as namespace/name, got {self.cert_manager!r}")

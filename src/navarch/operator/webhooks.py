@@ -1,22 +1,22 @@
-"""The webhooks of a running operator: where they listen, how the API server reaches them, and their registration."""
+"""The webhooks of a running operator: their handlers, their registration, and the CA that is published for them."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.threads import ThreadPool
 from navarch.cache import Cache, as_cached
 from navarch.client import Client
 from navarch.client.target import Readable
-from navarch.errors import ConfigError, NotFound
+from navarch.errors import NavarchError, NotFound
+from navarch.observe.logs import logger
 from navarch.observe.metrics import Metrics, WebhookMetrics
-from navarch.operator.certificate import ServingCertificate
-from navarch.operator.endpoints import Address
+from navarch.operator.webhook_front import CERT_MANAGER, HttpsFront
 from navarch.operator.webhook_server import WebhookFront, WebhookServer
 from navarch.webhook.admission import AdmissionHandler
 from navarch.webhook.configurations import WebhookAddress, WebhookSet
@@ -24,7 +24,7 @@ from navarch.webhook.registration import Registration, remove_webhooks, verify_w
 from navarch.webhook.review import CachedKinds
 from navarch.webhook.router import Route, WebhookRouter
 
-__all__ = ["HttpsFront", "ServedWebhooks", "configurations_of", "remove_webhooks", "webhook_set"]
+__all__ = ["ServedWebhooks", "configurations_of", "remove_webhooks", "webhook_set"]
 
 if TYPE_CHECKING:
     from navarch.operator.declarations import DeclaredOperator
@@ -32,60 +32,9 @@ if TYPE_CHECKING:
 LARGEST_REVIEW = 8 * 1024 * 1024
 """A request to Kubernetes has at most 3 MiB; a review holds the object twice, and escapes some of it."""
 _THREADS = 16
-_IN_POD = ":9443"
-_ON_LOOPBACK = "127.0.0.1:0"
-_CERT_MANAGER = "cert-manager.io/inject-ca-from"
+_AGAIN = Backoff(initial=0.5, maximum=30.0)
 
-
-class HttpsFront:
-    """Serves webhooks over HTTPS, with a certificate from files."""
-
-    def __init__(self, options: WebhookServer, operator: str, client: Client) -> None:
-        self._options = options
-        self._client = client
-        self._operator = operator
-        in_pod = "KUBERNETES_SERVICE_HOST" in os.environ
-        self._behind_service = bool(options.service) or (in_pod and not options.url)
-        self.own_namespace = (options.namespace or client.options.namespace) if self._behind_service else ""
-        self.annotations = {_CERT_MANAGER: options.cert_manager} if options.cert_manager else {}
-        self._address = Address.parse(options.listen or (_IN_POD if self._behind_service else _ON_LOOPBACK))
-        if not self._behind_service and not options.url and not _is_loopback(client.host):
-            raise ConfigError(
-                f"expected to know how the API server at {client.host} reaches the webhooks of this process, which is in no "
-                'pod; name their address: WebhookServer(listen=":9443", url="https://my-laptop.example.com:9443")'
-            )
-        assert options.certificate is not None
-        assert options.key is not None
-        self._certificate = ServingCertificate(options.certificate, options.key, client.clock)
-
-    @property
-    def ca_bundle(self) -> bytes:
-        """See `WebhookFront`."""
-        return b"" if self._options.authority is None else self._options.authority.read_bytes()
-
-    @asynccontextmanager
-    async def serving(self, router: WebhookRouter) -> AsyncIterator[WebhookAddress]:
-        """See `WebhookFront`."""
-        from navarch.webhook.server import WebhookListener  # noqa: PLC0415 - webhooks in a test need none
-
-        host, port = self._address
-        async with WebhookListener(router, self._client.clock, self._certificate.context(), host, port) as listener:
-            yield self._reached_at(listener.port)
-
-    def _reached_at(self, port: int) -> WebhookAddress:
-        options = self._options
-        if self._behind_service:
-            service = options.service or f"{self._operator}-webhook"
-            return WebhookAddress(service=service, namespace=self.own_namespace, port=options.port or port)
-        return WebhookAddress(url=options.url or f"https://127.0.0.1:{port}")
-
-    def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
-        """See `WebhookFront`."""
-        yield "certificate", self._certificate.run()
-
-
-def _is_loopback(host: str) -> bool:
-    return Address(host.rpartition(":")[0].strip("[]") or host, 0).is_loopback
+_log = logger("navarch.webhook")
 
 
 class ServedWebhooks:
@@ -104,6 +53,8 @@ class ServedWebhooks:
         self._threads = ThreadPool(f"{operator.name}-webhooks", _THREADS)
         self._router = WebhookRouter(dict(self._routes(metrics)), client.clock)
         self._registration: Registration | None = None
+        self._bundle_changed = asyncio.Event()
+        self._front.on_change(lambda _: self._bundle_changed.set())
 
     def _routes(self, metrics: Metrics) -> Iterator[tuple[str, Route]]:
         loop = asyncio.get_running_loop()
@@ -156,7 +107,10 @@ class ServedWebhooks:
         """Applies or verifies the configurations, as the operator's policy says."""
         assert self._registration is not None
         if self._operator.webhooks == "install":
-            await self._registration.publish(self._front.ca_bundle)
+            self._bundle_changed.clear()
+            bundle = self._front.ca_bundle
+            await self._registration.publish(bundle)
+            self._front.published(bundle)
         elif self._operator.webhooks == "verify":
             await verify_webhooks(self._client, self._registration.wanted)
 
@@ -166,6 +120,22 @@ class ServedWebhooks:
         if self._operator.webhooks == "install":
             assert self._registration is not None
             yield "webhook configurations", self._registration.run()
+            yield "CA of the webhooks", self._follow_bundle()
+
+    async def _follow_bundle(self) -> None:
+        """Publishes each new CA bundle; one that cannot be published is tried again, and does not sign meanwhile."""
+        delays = BackoffDelays(_AGAIN, self._client.rng)
+        while True:
+            await self._bundle_changed.wait()
+            try:
+                await self.publish()
+            except NavarchError as error:
+                delay = delays.next_delay()
+                _log.warning("cannot publish the CA of the webhooks", error=str(error), again_in=f"{delay:.1f} s")
+                self._bundle_changed.set()
+                await self._client.clock.sleep(delay)
+            else:
+                delays.reset()
 
 
 def configurations_of(
@@ -184,7 +154,7 @@ def configurations_of(
     the place of the Service. `cert_manager` is the Certificate (`namespace/name`) whose CA cert-manager injects.
     """
     address = WebhookAddress(service=service or f"{operator.name}-webhook", namespace=namespace, port=port, url=url)
-    annotations = {_CERT_MANAGER: cert_manager} if cert_manager else {}
+    annotations = {CERT_MANAGER: cert_manager} if cert_manager else {}
     wanted = webhook_set(operator, address, own_namespace=namespace, annotations=annotations)
     return wanted.configurations(ca_bundle)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -63,6 +63,12 @@ class _LocalFront:
             replicas.routers.remove(router)
             if not replicas.routers:
                 del self._webhooks[host]
+
+    def on_change(self, callback: Callable[[bytes], None]) -> None:
+        """See `WebhookFront`."""
+
+    def published(self, ca_bundle: bytes) -> None:
+        """See `WebhookFront`."""
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """See `WebhookFront`."""

@@ -84,6 +84,10 @@ class WebhookListener:
         for connection in list(self._connections):
             connection.abort()
 
+    def drain(self) -> None:
+        """Ends each connection after its next answer, so that the client connects anew, to another replica."""
+        self.is_closing = True
+
     async def _expire_late(self) -> None:
         while True:
             await self._clock.sleep(_LOOK_SECONDS)

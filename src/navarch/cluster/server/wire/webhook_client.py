@@ -118,21 +118,32 @@ class WebhookClient:
 
         try:
             target = url if place.service is None else _at(url, place, await self._resolve(*place.service))
-            response = await self._open().post(
-                target,
-                data=body,
-                headers={**_HEADERS, "Host": place.url.split("/")[2]},
-                ssl=context,
-                server_hostname=place.host or None,
-                allow_redirects=False,
-            )
-            async with response:
-                found = await _body(response, LIMITS.body_bytes + _MOST_PER_BYTE * len(body))
-                return WebhookResponse(response.status, response.headers.get("Content-Type", ""), found)
+            headers = {**_HEADERS, "Host": place.url.split("/")[2]}
+            try:
+                return await self._exchanged(target, place, context, headers, body)
+            except (
+                aiohttp.ServerDisconnectedError
+            ):  # a kept connection that the webhook closed meanwhile; Go sends again, too
+                return await self._exchanged(target, place, context, headers, body)
         except WebhookCallError as error:
             raise WebhookCallError(_said(url, str(error))) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise WebhookCallError(_said(url, connection_fault(error, place.host))) from error
+
+    async def _exchanged(
+        self, target: str, place: WebhookTarget, context: ssl.SSLContext, headers: dict[str, str], body: bytes
+    ) -> WebhookResponse:
+        response = await self._open().post(
+            target,
+            data=body,
+            headers=headers,
+            ssl=context,
+            server_hostname=place.host or None,
+            allow_redirects=False,
+        )
+        async with response:
+            found = await _body(response, LIMITS.body_bytes + _MOST_PER_BYTE * len(body))
+            return WebhookResponse(response.status, response.headers.get("Content-Type", ""), found)
 
     def _open(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 - only those who have webhooks pay for it
