@@ -137,8 +137,7 @@ async def ready(cluster: Cluster, replicas: int) -> None:
     def rolled(it: Deployment) -> bool:
         status = it.status
         return (
-            status is not None
-            and status.observed_generation == it.metadata.generation
+            status.observed_generation == it.metadata.generation
             and (status.updated_replicas or 0) == (status.ready_replicas or 0) == (status.replicas or 0) == replicas
         )
 
