@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pytest
 
 from cluster.nodes import refusing
+from machine_limits import needs_namespaces
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch
 from navarch.cluster.embedded.components import ComponentOptions
@@ -554,6 +555,7 @@ async def test_part_of_a_volume_can_be_reached_by_a_link_inside_of_it(attacker: 
     assert said == "word\n"
 
 
+@needs_namespaces
 @only_with_namespaces
 async def test_mount_path_through_a_link_makes_nothing_on_the_machine(attacker: Attacker) -> None:
     """A volume inside of another one is mounted where the container would find it, and nowhere else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from cluster.nodes import refusing
 from cluster.nodes.machines import Machine, end_of, long_while, running_machine, shell, sleeping
 from navarch.client import MergePatch
+from navarch.cluster.nodes.runtime import ContainerConfig, Mount
+from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import ConfigMap, Service, ServicePort, ServiceSpec
 from navarch.testing.cluster import in_process
 
@@ -59,6 +62,25 @@ async def test_volume_is_named_by_where_it_is_in_commands_and_variables(machine:
     assert (end_of(pod).exit_code, await machine.log(pod)) == (0, "1\n")
 
 
+async def test_part_of_a_volume_is_read_by_its_mount_path_and_by_where_it_is(machine: Machine) -> None:
+    """A file of a ConfigMap, which is a link in its volume, can be read as a subPath; the rest of the volume cannot."""
+    await machine.cluster.create(ConfigMap(name="settings", data={"a": "1", "b": "2"}))
+    mounts = [{"name": "settings", "mountPath": "/etc/app/a.conf", "subPath": "a", "readOnly": True}]
+    script = "cat /etc/app/a.conf $(echo /etc/ap)p/a.conf; cat $(dirname /etc/app/a.conf)/b || echo refused"
+    volumes = [{"name": "settings", "configMap": {"name": "settings"}}]
+    pod = await machine.ended(shell(f"( {script} ) 2> /dev/null", volume_mounts=mounts), volumes=volumes)
+    assert await machine.log(pod) == "11refused\n"
+
+
+async def test_mount_of_nothing_is_reported(machine: Machine) -> None:
+    """A container does not start without its volume, as on a machine where mounts fail."""
+    mounts = (Mount(machine.folder / "nothing", "/data"),)
+    log = machine.folder / "log"
+    launch = ContainerConfig(id="a", argv=("true",), env={"PATH": os.environ["PATH"]}, log=log, mounts=mounts)
+    with pytest.raises(ContainerError, match="No such file or directory"):
+        await machine.shim.start(launch)
+
+
 async def test_file_is_moved_into_a_volume_from_where_a_program_is(machine: Machine) -> None:
     """A relative path is relative to the program's directory, not to the shim's."""
     own = machine.folder / "own"
@@ -74,6 +96,14 @@ async def test_volume_that_is_only_to_be_read_is_not_written(machine: Machine) -
     place = "$(echo /da)ta/x"
     pod = await machine.ended(shell(f"echo no > {place} || echo refused", volume_mounts=mounts), volumes=[DATA])
     assert "refused\n" in await machine.log(pod)
+
+
+async def test_volume_that_is_also_mounted_writable_is_not_written_by_its_read_only_path(machine: Machine) -> None:
+    """Each mount of a volume has a mode of its own."""
+    mounts = [{"name": "data", "mountPath": "/data"}, {"name": "data", "mountPath": "/fixed", "readOnly": True}]
+    script = "( echo word > /data/x; echo no > /fixed/x || echo refused; cat /fixed/x ) 2> /dev/null"
+    pod = await machine.ended(shell(script, volume_mounts=mounts), volumes=[DATA])
+    assert await machine.log(pod) == "refused\nword\n"
 
 
 async def test_names_resolve_and_follow_the_cluster(machine: Machine) -> None:

@@ -11,7 +11,7 @@ import pytest
 from cluster.nodes.machines import Machine, is_ready, shell, status_of, waits_for
 from navarch.cluster.nodes.images import Image, Images
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
-from navarch.k8s.core.v1 import Container, Pod
+from navarch.k8s.core.v1 import Container, Pod, VolumeMount
 
 
 async def test_an_unknown_image_is_told_and_waited_for(machine: Machine) -> None:
@@ -52,12 +52,13 @@ async def test_a_pod_of_etcd_runs(machine: Machine) -> None:
                 *urls,
                 *peers,
                 "--initial-cluster=default=http://$(IP):2380",
-                "--data-dir=/data",
+                "--data-dir=/data/default.etcd",
             ],
+            volume_mounts=[VolumeMount(name="data", mount_path="/data")],
         )
         container.env = [{"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]  # type: ignore[list-item]
         container.readiness_probe = {"httpGet": {"path": "/health", "port": 2379}, "periodSeconds": 1}  # type: ignore[assignment]
-        await machine.create(container, name=name)
+        await machine.create(container, name=name, volumes=[{"name": "data", "emptyDir": {}}])
     for name in ("one", "two"):
         pod = await machine.until(is_ready, name=name)
     health = ("sh", "-c", "etcdctl --endpoints=http://$IP:2379 endpoint health 2>&1")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 import socket
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import cast
 
 import pytest
 
 from cluster.nodes.machines import BLOCKS, Machine, shell
+from machine_limits import needs_namespaces
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
@@ -175,8 +178,8 @@ async def test_pods_find_services_and_each_other_by_name(cluster: Cluster) -> No
     assert door[0].node_port is not None
     for number, (host, port) in enumerate(
         [
-            ("cache", 80),
-            ("cache.default.svc.cluster.local", 80),
+            ("cache", 8080),
+            ("cache.default.svc.cluster.local", 8080),
             ("cache-0.each", 11211),
             (node.status.addresses[0].address, door[0].node_port),
         ]
@@ -192,7 +195,7 @@ def _has_succeeded(pod: Pod) -> bool:
 
 
 def _headed(name: str, address: str | None, kind: str | None = None) -> Service:
-    port = ServicePort(port=80, target_port=11211)
+    port = ServicePort(port=8080, target_port=11211)
     spec = ServiceSpec(cluster_ip=address, type=kind, selector={"app": "cache"}, ports=[port])
     return Service(name=name, spec=spec)
 
@@ -211,9 +214,25 @@ for host in (os.environ["KUBERNETES_SERVICE_HOST"], "kubernetes.default.svc", "k
 """
 
 
+@pytest.fixture(params=[0, 1024])
+def first_port(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first port that this machine lets proxies listen on, if it is not a higher one anyway."""
+    listen = asyncio.start_server
+
+    async def start_server(serve: Callable[..., Awaitable[None]], host: str, port: int) -> asyncio.Server:
+        if port < request.param:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return await listen(serve, host, port)
+
+    monkeypatch.setattr("navarch.cluster.nodes.network.proxies.asyncio.start_server", start_server)
+
+
 @pytest.mark.cluster(nodes=1)
+@pytest.mark.usefixtures("first_port")
 async def test_pods_reach_the_api_server(http_cluster: Cluster) -> None:
-    """A pod reaches it with the token and certificate of its files, at the address of its environment."""
+    """A pod reaches it with the token and certificate of its files, at the address and port of its environment and by
+    the server's names, also where nobody may listen on port 443.
+    """
     container = Container(name="main", image="python", args=["-c", _CALL])
     container.termination_message_policy = "FallbackToLogsOnError"
     await http_cluster.create(Pod(name="me", spec=PodSpec(containers=[container], restart_policy="Never")))
@@ -311,5 +330,12 @@ async def test_aliases_are_in_the_hosts_file(machine: Machine) -> None:
     )
     text = await machine.output(pod, "cat", "/etc/hosts")
     assert "127.1.2.3\tfar away\n" in text
-    assert await machine.output(pod, "hostname") == "me\n"
+    assert f"{pod.status.pod_ip}\tme\n" in text
     await machine.cluster.client.patch(Pod, "pod", MergePatch({"metadata": {"labels": {"x": "y"}}}))
+
+
+@needs_namespaces
+async def test_a_pod_has_a_hostname_of_its_own(machine: Machine) -> None:
+    """Programs are told the pod's hostname, not the machine's."""
+    pod = await machine.run(shell("sleep 100"), hostname="me")
+    assert await machine.output(pod, "hostname") == "me\n"

@@ -20,6 +20,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_): pass
 http.server.HTTPServer((os.environ["ADDRESS"], 8080), Handler).serve_forever()
 """
+MOUNTS = [{"name": "data", "mountPath": "/data"}]
+VOLUMES = [{"name": "data", "emptyDir": {}}]
 _ADDRESS = {"name": "ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
@@ -71,14 +73,15 @@ async def test_a_pod_whose_probe_fails_is_not_ready(machine: Machine) -> None:
 
 async def test_a_container_that_is_not_alive_is_restarted(machine: Machine) -> None:
     """A failing liveness probe stops the container and restarts it."""
-    script = "trap 'exit 0' TERM; touch /heeds; while :; do sleep 0.05; done"
-    heeds, dead = {"command": ["test", "-e", "/heeds"]}, {"command": ["test", "!", "-e", "/heeds"]}
+    script = "trap 'exit 0' TERM; touch /data/heeds; while :; do sleep 0.05; done"
+    heeds, dead = {"command": ["test", "-e", "/data/heeds"]}, {"command": ["test", "!", "-e", "/data/heeds"]}
     container = shell(
         script,
+        volume_mounts=MOUNTS,
         startup_probe=_probe(exec=heeds, failureThreshold=60),
         liveness_probe=_probe(exec=dead, timeoutSeconds=60),
     )
-    await machine.create(container, termination_grace_period_seconds=600)
+    await machine.create(container, termination_grace_period_seconds=600, volumes=VOLUMES)
     pod = await machine.until(lambda pod: status_of(pod).restart_count >= 1)
     last = status_of(pod).last_state
     assert last is not None
@@ -90,11 +93,12 @@ async def test_a_container_that_is_not_alive_is_restarted(machine: Machine) -> N
 async def test_a_slow_start_is_waited_for(machine: Machine) -> None:
     """The other probes do not count until the startup probe succeeds."""
     container = shell(
-        "sleep 0.5; touch /up; sleep 100",
-        startup_probe=_probe(exec={"command": ["test", "-e", "/up"]}, failureThreshold=60),
-        liveness_probe=_probe(exec={"command": ["test", "-e", "/up"]}, timeoutSeconds=60),
+        "sleep 0.5; touch /data/up; sleep 100",
+        volume_mounts=MOUNTS,
+        startup_probe=_probe(exec={"command": ["test", "-e", "/data/up"]}, failureThreshold=60),
+        liveness_probe=_probe(exec={"command": ["test", "-e", "/data/up"]}, timeoutSeconds=60),
     )
-    pod = await machine.run(container)
+    pod = await machine.run(container, volumes=VOLUMES)
     assert status_of(pod).restart_count == 0
     assert status_of(pod).started
 

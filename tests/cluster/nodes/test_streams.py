@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cluster.nodes.machines import Machine, shell, status_of
+from machine_limits import needs_namespaces
 from navarch.cluster.nodes.container_logs import LogFile
 from navarch.cluster.nodes.shim.program.output import LARGEST, ContainerLog
 from navarch.cluster.nodes.volumes.atomic_writer import PodFolder
@@ -195,17 +196,29 @@ def test_long_lines_are_written_in_parts(tmp_path: Path) -> None:
 
 
 async def test_a_command_runs_inside_the_container(machine: Machine) -> None:
-    """It has the container's processes, files and variables, and its own stdin, stdout, stderr and exit code."""
-    pod = await machine.run(shell("echo word > /word; exec sleep 100", env=[{"name": "WHO", "value": "me"}]))
-    await machine.shows(pod, "sleep\n", "cat", "/proc/1/comm")
+    """It has the container's volumes and variables, and its own stdin, stdout, stderr and exit code."""
+    container = shell(
+        "echo word > /data/word; exec sleep 100",
+        env=[{"name": "WHO", "value": "me"}],
+        volume_mounts=[{"name": "data", "mountPath": "/data"}],
+    )
+    pod = await machine.run(container, volumes=[{"name": "data", "emptyDir": {}}])
+    await machine.shows(pod, "word\n", "cat", "/data/word")
     options = ProcessOptions(stdin=True)
-    command = ("sh", "-c", "cat; cat /word; echo $WHO >&2; cat /proc/1/comm; exit 7")
+    command = ("sh", "-c", "cat; cat /data/word; echo $WHO >&2; exit 7")
     process = await machine.node.exec(pod.metadata.uid, "main", command, options)
     await process.write(b"input " * 5000)
     await process.close_stdin()
     out, err, code = await _all(process)
-    assert out == b"input " * 5000 + b"word\nsleep\n"
+    assert out == b"input " * 5000 + b"word\n"
     assert (err, code) == (b"me\n", 7)
+
+
+@needs_namespaces
+async def test_a_command_sees_the_processes_and_files_of_the_container(machine: Machine) -> None:
+    """The container's program is its process 1, and a file that it wrote outside of volumes is there."""
+    pod = await machine.run(shell("echo word > /word; exec sleep 100"))
+    await machine.shows(pod, "sleep\nword\n", "sh", "-c", "cat /proc/1/comm /word")
 
 
 async def test_a_terminal_is_one(machine: Machine) -> None:

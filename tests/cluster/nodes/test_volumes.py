@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.nodes.machines import Machine, condition, shell, status_of
+from machine_limits import needs_namespaces
 from navarch.api import Quantity
 from navarch.client import MergePatch
 from navarch.cluster.nodes.shim.program.root import Root
@@ -53,6 +54,7 @@ async def test_containers_share_an_empty_volume(machine: Machine) -> None:
     assert not _is_there("/var/lib/other")
 
 
+@needs_namespaces
 async def test_what_a_container_writes_elsewhere_stays_its_own(machine: Machine) -> None:
     """A container sees the machine's folders, and its writes there are not seen outside."""
     pod = await machine.run(shell("echo mine > /etc/navarch-test; echo mine > /navarch-test; sleep 100"))

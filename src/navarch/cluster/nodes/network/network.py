@@ -120,7 +120,12 @@ class ClusterNetwork:
         self._changed.clear()
         services = self._known()
         slices = [self._slices.view(entry) for entry in self._slices.entries()]
-        self._names = names_of(services, slices)
+        nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
+        places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
+        datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
+        self._datagrams.follow(datagrams)
+        await self._proxies.follow(host_ports(pods, nodes) | routes(services, slices, places), _bypassed(services))
+        self._names = names_of([self._found(service) for service in services], slices)
         for member in self._members.values():
             try:
                 self._write(member)
@@ -132,11 +137,6 @@ class ClusterNetwork:
                     pod.name,
                     error,
                 )
-        nodes = _addresses((self._nodes.view(entry) for entry in self._nodes.entries()), self.block)
-        places, pods = sorted(nodes.values()), [(member.pod, member.address) for member in self._members.values()]
-        datagrams = host_ports(pods, nodes, protocol="UDP") | routes(services, slices, places, protocol="UDP")
-        self._datagrams.follow(datagrams)
-        await self._proxies.follow(host_ports(pods, nodes) | routes(services, slices, places), _bypassed(services))
 
     def _write(self, member: _NetworkPod) -> None:
         text = hosts_text(member.pod, member.address, self._names)

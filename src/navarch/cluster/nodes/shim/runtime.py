@@ -42,6 +42,8 @@ class MountPaths:
     """Replaces paths of mounts by their sources on this machine, for containers without a root file system of their
     own.
 
+    A read-only mount of a volume that is also mounted writable keeps its path: by its source it could be written.
+
     >>> from pathlib import Path
     >>> places = MountPaths([Mount(Path("/pods/7/data"), "/var/etcd")])
     >>> places.in_text("--data-dir=/var/etcd/data --other=/var/etcdish")
@@ -49,8 +51,10 @@ class MountPaths:
     """
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
+        named = [(mount.target.rstrip("/"), str(mount.source / mount.sub_path), mount.read_only) for mount in mounts]
+        writable = {source for _, source, read_only in named if not read_only}
         self._sources = {
-            target: str(mount.source / mount.sub_path) for mount in mounts if (target := mount.target.rstrip("/"))
+            target: source for target, source, read_only in named if target and not (read_only and source in writable)
         }
         targets = "|".join(re.escape(target) for target in sorted(self._sources, key=len, reverse=True))
         self._pattern = re.compile(rf"(?:(?<![\w./-])|(?<=://))(?:{targets})(?![\w.-])")

@@ -18,8 +18,10 @@ from navarch.cluster.nodes.shim.program.openat import open_beneath, path_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Final
+
+    from navarch.cluster.nodes.shim.program.mounts import Mounts
 
     Place = Callable[[str], "tuple[str, bool] | None"]
 
@@ -130,22 +132,17 @@ GUARDED: Final = _OF_MACHINES.get(os.uname().machine, {})
 
 
 class Guard:
-    """Judges the calls of one container. `mounts` are sources, targets and whether they are only to be read; what is in the
-    `hidden` folders, but not in a mount, is not for it. `place` finds the source of a path at a mount, `text` the text at an
-    address of a process.
+    """Judges the calls of one container. What is in the hidden folders of `mounts`, but not in a mount, is not for it.
+    `place` finds the source of a path at a mount, `text` the text at an address of a process.
+
+    The path of a mounted part counts as the part: it is how commands name it. If it is a link, its target is judged too.
     """
 
-    def __init__(
-        self,
-        mounts: Sequence[tuple[str, str, bool]],
-        hidden: Sequence[str],
-        place: Place,
-        text: Callable[[int, int], str],
-    ) -> None:
-        self._hidden = tuple(os.path.realpath(folder) for folder in hidden)
+    def __init__(self, mounts: Mounts, place: Place, text: Callable[[int, int], str]) -> None:
+        self._hidden = tuple(os.path.realpath(folder) for folder in mounts.hidden)
         found: dict[str, bool] = {}
-        for source, _, read_only in mounts:
-            path = os.path.realpath(source)
+        whole = [(os.path.realpath(source), read_only) for source, _, read_only in mounts.places]
+        for path, read_only in (*whole, *mounts.parts):
             found[path] = read_only and found.get(path, True)
         self._sources = sorted(found.items(), key=lambda source: len(source[0]), reverse=True)
         self._place = place

@@ -48,7 +48,7 @@ class SyscallSupervisor:
         self._held = mounts
         places = [(_own(source), target.rstrip("/"), read_only) for source, target, read_only in mounts.places]
         self._mounts = sorted(places, key=lambda place: len(place[1]), reverse=True)
-        self._guard = Guard(mounts.places, mounts.hidden, self._place, _text)
+        self._guard = Guard(mounts, self._place, _text)
         self._sockets = PodSockets(address, self._wait, self._guard.check_path)
         self._waiting: dict[int, Callable[[], None]] = {}
         self._poll = select.epoll()
