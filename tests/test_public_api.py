@@ -38,7 +38,7 @@ PUBLIC = {
     """,
     "navarch.errors": """
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
-        ConnectionLostError ContainerError CrdError CredentialError DeadlineError DecodeError DefinitionError
+        ConnectionLostError ContainerError ConversionError CrdError CredentialError DeadlineError DecodeError DefinitionError
         EtcdAccessError EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
         EtcdUncertainError Forbidden Gone Invalid InvalidValueError MalformedJsonError MethodNotAllowed
         MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError PatchError QueueClosedError
@@ -50,7 +50,7 @@ PUBLIC = {
         remove_webhooks roles_of run serve
     """,
     "navarch.webhook": """
-        DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions
+        DeclaredConversion DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions RECONCILE_BACKOFF Work WorkQueue

@@ -14,6 +14,7 @@ or password, and no body of a Secret.
     ├── ValidationError          an object does not satisfy its schema; has every cause
     ├── DecodeError              bytes do not decode as the expected object
     │   └── MalformedJsonError   bytes are not JSON
+    ├── ConversionError          an object cannot be converted to another version
     ├── ClosedError              a closed client is used again
     ├── QueueClosedError         a closed queue hands out no key
     ├── NotLeaderError           a process that is not the leader tried to write; the request was not sent
@@ -99,6 +100,10 @@ class DecodeError(NavarchError):
 
 class MalformedJsonError(DecodeError):
     """Bytes are not JSON."""
+
+
+class ConversionError(NavarchError):
+    """An object cannot be converted to another version; the text names the object, both versions and the cause."""
 
 
 @dataclass(frozen=True, slots=True)

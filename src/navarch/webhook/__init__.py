@@ -1,7 +1,16 @@
 """Webhooks: admission, conversion, and the certificates that they are served with."""
 
+from navarch.webhook.conversion import DeclaredConversion
 from navarch.webhook.declaration import DeclaredWebhook, WebhookOptions
 from navarch.webhook.review import Operation, Review
 from navarch.webhook.verdict import ReviewError, ReviewVerdict
 
-__all__ = ["DeclaredWebhook", "Operation", "Review", "ReviewError", "ReviewVerdict", "WebhookOptions"]
+__all__ = [
+    "DeclaredConversion",
+    "DeclaredWebhook",
+    "Operation",
+    "Review",
+    "ReviewError",
+    "ReviewVerdict",
+    "WebhookOptions",
+]
