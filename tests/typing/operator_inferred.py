@@ -9,6 +9,7 @@ from navarch.controller import Declared, Lookup
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import Pod
 from navarch.testing import Cluster
+from navarch.webhook import DeclaredConversion
 
 
 class Memcached(Resource[Spec, Status], group="cache.example.com", version="v1alpha1"): ...
@@ -63,6 +64,40 @@ async def declared(memcached: Memcached, ctx: Context) -> None:
     await farewell(memcached, ctx)
     assert_type(farewell, Callable[[Memcached, Context], Coroutine[Any, Any, None]])
     assert_type(plain_farewell(memcached, ctx), Result | None)
+
+
+class OldMemcached(
+    Resource[Spec, Status], group="cache.example.com", version="v1", kind="Memcached", storage=False
+): ...
+
+
+@operator.convert(OldMemcached, Memcached)
+def upgrade(old: OldMemcached) -> Memcached:
+    """A conversion is called like its function."""
+    return Memcached(spec=old.spec)
+
+
+@upgrade.reverse
+def downgrade(new: Memcached) -> OldMemcached:
+    """The way back stays a function."""
+    return OldMemcached(spec=new.spec)
+
+
+@operator.convert(OldMemcached, Memcached)  # type: ignore[arg-type]  # takes the other version
+def wrong(new: Memcached) -> Memcached:
+    return new
+
+
+@upgrade.reverse  # type: ignore[arg-type]  # returns the other version
+def wrong_way(new: Memcached) -> Memcached:
+    return new
+
+
+def converts(old: OldMemcached, new: Memcached) -> None:
+    """Both directions know their types."""
+    assert_type(upgrade, DeclaredConversion[OldMemcached, Memcached])
+    assert_type(upgrade(old), Memcached)
+    assert_type(downgrade(new), OldMemcached)
 
 
 async def waits_in_a_test(cluster: Cluster) -> None:

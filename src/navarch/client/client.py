@@ -20,7 +20,15 @@ from navarch.client.reads import Reads
 from navarch.client.subresources import Subresources
 from navarch.client.transport import Request, Transport
 from navarch.client.writes import Updates, Writes
-from navarch.errors import ApiError, ConfigError, DeadlineError, Forbidden, InvalidValueError, NotFound
+from navarch.errors import (
+    ApiError,
+    ConfigError,
+    DeadlineError,
+    Forbidden,
+    InvalidValueError,
+    NotFound,
+    ServerError,
+)
 
 _CRD = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
@@ -79,7 +87,10 @@ class CrdInstaller(Reads, Writes):
             await self._caller.call(request, f"list {kind.resource}")
         except NotFound:
             return False
-        except Forbidden:  # said before it is looked whether the kind is served
+        except (
+            Forbidden,
+            ServerError,
+        ):  # refused before the server looks for the kind, or objects wait for their converter
             return await self._is_discovered(kind)
         return True
 

@@ -21,6 +21,7 @@ from navarch.errors import (
 from navarch.observe.logs import logger
 from navarch.operator.permissions import check_permissions, crd_permissions
 from navarch.operator.roles import CrdPolicy
+from navarch.webhook.crd_conversion import has_section
 
 __all__ = ["CrdPolicy", "prepare_crds"]
 
@@ -39,8 +40,15 @@ _PATHS_SHOWN = 5
 _CHANGES_SHOWN = 20
 
 
-async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolicy) -> None:
+async def prepare_crds(
+    client: Client,
+    kinds: Iterable[Custom],
+    policy: CrdPolicy,
+    conversions: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
     """Installs or verifies the CRDs of these kinds; several classes may be versions of one kind.
+
+    `conversions` has the `spec.conversion` of CRDs whose objects the operator converts, by the name of the CRD.
 
     `install` and `force` write only what differs, as the client's field manager, and return when all versions are served.
     `verify` writes nothing; a schema that differs is logged as a warning. Raises `CrdError` for a CRD that cannot be used or
@@ -57,7 +65,8 @@ async def prepare_crds(client: Client, kinds: Iterable[Custom], policy: CrdPolic
             await _verify(client, definitions)
             return
         for versions in definitions.values():
-            await _install(client, versions, force=policy == "force")
+            conversion = (conversions or {}).get(versions[0].__kind__.resource)
+            await _install(client, versions, conversion, force=policy == "force")
     except Forbidden:
         await check_permissions(client, crd_permissions(policy))
         raise
@@ -81,10 +90,14 @@ async def _read(client: Client, name: str) -> Dynamic | None:
 # Installing
 
 
-async def _install(client: Client, versions: Sequence[Custom], *, force: bool) -> None:
+async def _install(
+    client: Client, versions: Sequence[Custom], conversion: Mapping[str, Any] | None, *, force: bool
+) -> None:
     from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
 
     wanted = crd(*versions)
+    if conversion is not None:
+        wanted["spec"]["conversion"] = conversion
     for attempt in range(1, _ATTEMPTS + 1):
         found = await _read(client, wanted["metadata"]["name"])
         if found is not None and _is_up_to_date(wanted, found):
@@ -109,6 +122,8 @@ def _version(found: Dynamic | None) -> str | None:
 def _is_up_to_date(wanted: Mapping[str, Any], found: Dynamic) -> bool:
     """Returns whether nothing has to be written."""
     _refuse_deleted(found)
+    if "conversion" in wanted["spec"] and not has_section(found, wanted["spec"]["conversion"]):
+        return False
     return _is_same(wanted, found) and _condition(found, "Established").get("status") == "True"
 
 
@@ -117,7 +132,7 @@ def _is_same(wanted: Mapping[str, Any], found: Dynamic) -> bool:
 
 
 def _comparable(definition: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the part of a CRD that the class decides: not foreign labels, and not the conversion."""
+    """Returns the part of a CRD that the classes decide: not foreign labels, and not the conversion."""
     spec = definition["spec"]
     return {
         "metadata": {
@@ -154,8 +169,8 @@ def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) ->
     if stored:
         raise CrdError(
             f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but objects may still be stored as "
-            f'{_listed(stored)}; apply crd(...) of the classes of all versions yourself, and set crds="verify"; once no object is '
-            f"stored so, take the version out of status.storedVersions"
+            f"{_listed(stored)}; keep the classes of these versions and convert them (@operator.convert), or rewrite the objects "
+            f"first: navarch migrate {found.name}"
         )
 
 
@@ -184,14 +199,14 @@ def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: 
     if lost:
         raise CrdError(
             f"CRD {name}: expected versions with the same fields, since nothing converts them, got fields that are lost:\n"
-            f"{_changes(lost)}\ngive all versions these fields, apply crd(..., conversion=Webhook(...)) yourself with "
-            f'crds="verify", or accept the loss: Operator(..., crds="force")'
+            f"{_changes(lost)}\nconvert the versions (@operator.convert), give all of them these fields, or accept the loss: "
+            f'Operator(..., crds="force")'
         )
 
 
 def _with_conversion(wanted: Mapping[str, Any], found: Dynamic | None) -> Mapping[str, Any]:
-    """Returns the CRD with the cluster's conversion."""
-    if found is None or "conversion" not in found["spec"]:
+    """Returns the CRD with the cluster's conversion, unless it has its own."""
+    if found is None or "conversion" in wanted["spec"] or "conversion" not in found["spec"]:
         return wanted
     return {**wanted, "spec": {**wanted["spec"], "conversion": found["spec"]["conversion"]}}
 

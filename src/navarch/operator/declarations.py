@@ -24,6 +24,7 @@ from navarch.operator.endpoints import Endpoints
 from navarch.operator.roles import CrdPolicy, Uses, WebhookPolicy
 from navarch.operator.webhook_server import WebhookServer, WebhookServing
 from navarch.queue import RECONCILE_BACKOFF
+from navarch.webhook.conversion import DeclaredConversion, New, Old, declare_conversion
 from navarch.webhook.declaration import (
     DeclaredWebhook,
     FailurePolicy,
@@ -78,6 +79,7 @@ class DeclaredOperator:
         self.controllers: list[Declared[Any, Any]] = []
         self.backgrounds: list[Background] = []
         self.admission_webhooks: list[DeclaredWebhook[Any, Any]] = []
+        self.conversions: list[DeclaredConversion[Any, Any]] = []
         self.reporters: dict[str, str] = {}
         """By the name of a controller, who its events are from, where that is not this operator."""
 
@@ -226,6 +228,15 @@ class DeclaredOperator:
             )
         self.admission_webhooks.append(declared)
         return declared
+
+    def convert(self, old: type[Old], new: type[New]) -> Callable[[Callable[[Old], New]], DeclaredConversion[Old, New]]:
+        """Declares that the decorated function converts objects from one version of a kind to another.
+
+        Its `.reverse` declares the way back. Metadata is carried over, and fields that a version cannot hold are kept in an
+        annotation, so the functions need not care for either. Versions without a pair of their own are converted through
+        others.
+        """
+        return declare_conversion(self.conversions, old, new)
 
     def background(self, function: Background) -> Background:
         """Runs the function beside the controllers while this process leads; it is restarted if it fails.

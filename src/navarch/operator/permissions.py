@@ -56,6 +56,11 @@ _WEBHOOKS: dict[str, tuple[str, ...]] = {
 }
 _CERTIFICATES = ("create", "get", "list", "update", "watch")
 _SECRETS = Kind("", "v1", "Secret", plural="secrets")
+_CONVERSIONS: dict[str, tuple[str, ...]] = {
+    "install": ("get", "list", "patch", "watch"),
+    "verify": ("get",),
+    "ignore": (),
+}
 _REGISTRATIONS = tuple(
     Kind("admissionregistration.k8s.io", "v1", kind, plural=f"{kind.lower()}s", namespaced=False)
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
@@ -120,6 +125,8 @@ def _of_webhooks(operator: DeclaredOperator, namespace: str | None) -> Iterator[
     for kind, is_mutating in zip(_REGISTRATIONS, (True, False), strict=True):
         if any(webhook.is_mutating is is_mutating for webhook in operator.admission_webhooks):
             yield from _granted(kind, _WEBHOOKS[operator.webhooks], ())
+    if operator.conversions:
+        yield from _granted(_CRDS, _CONVERSIONS[operator.webhooks], ())
 
 
 def _least(found: set[Permission]) -> tuple[Permission, ...]:

@@ -131,7 +131,7 @@ class Process:
         self._controllers = [builder.build(declared) for declared in operator.controllers]
         for part in (requests, lag, CacheMetrics(self._watched, self._kept)):
             self._metrics.add(part)
-        self._webhooks = self._served_webhooks() if operator.admission_webhooks else None
+        self._webhooks = self._served_webhooks() if operator.admission_webhooks or operator.conversions else None
         if self._election is not None:
             self._metrics.add(LeaderMetrics(operator.name, partial(getattr, self._election, "leading")))
 
@@ -160,7 +160,11 @@ class Process:
         if self._webhooks is not None:
             await serving.enter_async_context(self._webhooks.serving())
         customs = [declared.primary for declared in operator.controllers if issubclass(declared.primary, Resource)]
-        await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds)
+        sections: dict[str, dict[str, Any]] = {}
+        if self._webhooks is not None:
+            customs += self._webhooks.converted
+            sections = self._webhooks.conversion_sections()
+        await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds, sections)
         if self._webhooks is not None:
             await self._webhooks.publish()
         await self._warn_of_missing_namespaces()
@@ -290,8 +294,14 @@ class Process:
         )
 
     def _stale_watches(self) -> str | None:
-        """Returns the watches without a sign of life for a minute; each gets one about twice a minute."""
-        late = (_why_late(each) for each in self._cache.informers())
+        """Returns the watches without a sign of life for a minute; each gets one about twice a minute.
+
+        The first list of a kind that the operator converts does not count: the API server may need this replica's webhook
+        for it, and a Service leads only to replicas that are ready.
+        """
+        converted = {pair.old.__kind__.resource for pair in self.operator.conversions}
+        watched = (each for each in self._cache.informers() if each.synced or each.kind.resource not in converted)
+        late = map(_why_late, watched)
         return "; ".join(filter(None, late)) or None
 
     def _election_trouble(self) -> str | None:
@@ -319,7 +329,7 @@ def _refuse_twins(operators: tuple[DeclaredOperator, ...]) -> None:
 def _refuse_idle(operators: tuple[DeclaredOperator, ...]) -> None:
     """Raises `DefinitionError` for an operator without controllers, webhooks and background functions."""
     for operator in operators:
-        if not operator.controllers and not operator.backgrounds and not operator.admission_webhooks:
+        if not (operator.controllers or operator.backgrounds or operator.admission_webhooks or operator.conversions):
             raise DefinitionError(
                 f"operator {operator.name}: expected something to run, got no controller, webhook or background function; "
                 f"import the modules that declare them before it runs"

@@ -13,16 +13,20 @@ from navarch._base.threads import ThreadPool
 from navarch.cache import Cache, as_cached
 from navarch.client import Client
 from navarch.client.target import Readable
-from navarch.errors import NavarchError, NotFound
+from navarch.errors import DecodeError, NavarchError, NotFound
 from navarch.observe.logs import logger
 from navarch.observe.metrics import Metrics, WebhookMetrics
+from navarch.operator.conversions import conversions_of
 from navarch.operator.webhook_front import CERT_MANAGER, HttpsFront
 from navarch.operator.webhook_server import WebhookFront, WebhookServer
 from navarch.webhook.admission import AdmissionHandler
 from navarch.webhook.configurations import WebhookAddress, WebhookSet
+from navarch.webhook.conversion import Version
+from navarch.webhook.crd_conversion import CONVERSION_PATH, ConversionRegistration, conversion_section
 from navarch.webhook.registration import Registration, remove_webhooks, verify_webhooks
 from navarch.webhook.review import CachedKinds
-from navarch.webhook.router import Route, WebhookRouter
+from navarch.webhook.router import Route, WebhookAnswer, WebhookRouter, failure_answer
+from navarch.webhook.verdict import ReviewError
 
 __all__ = ["ServedWebhooks", "configurations_of", "remove_webhooks", "webhook_set"]
 
@@ -31,6 +35,10 @@ if TYPE_CHECKING:
 
 LARGEST_REVIEW = 8 * 1024 * 1024
 """A request to Kubernetes has at most 3 MiB; a review holds the object twice, and escapes some of it."""
+LARGEST_CONVERSION = 512 * 1024 * 1024
+"""A conversion review may hold all objects of a kind."""
+_SMALL_CONVERSION = 64 * 1024
+"""Bytes of a review that is converted at once: a thread would take longer than a few objects do."""
 _THREADS = 16
 _AGAIN = Backoff(initial=0.5, maximum=30.0)
 
@@ -51,10 +59,26 @@ class ServedWebhooks:
             else server.front(operator.name, client)
         )
         self._threads = ThreadPool(f"{operator.name}-webhooks", _THREADS)
+        self._conversions = conversions_of(operator)
         self._router = WebhookRouter(dict(self._routes(metrics)), client.clock)
         self._registration: Registration | None = None
         self._bundle_changed = asyncio.Event()
         self._front.on_change(lambda _: self._bundle_changed.set())
+        self._conversion: ConversionRegistration | None = None
+        self._address: WebhookAddress | None = None
+
+    @property
+    def converted(self) -> list[Version]:
+        """The classes of all versions of the kinds that the operator converts."""
+        return [version for graph in self._conversions.graphs.values() for version in graph.versions]
+
+    def conversion_sections(self) -> dict[str, dict[str, Any]]:
+        """Returns the `spec.conversion` of CRDs by their names; none if others write it."""
+        if self._operator.webhooks != "install":
+            return {}
+        assert self._address is not None
+        section = conversion_section(self._address, self._front.ca_bundle)
+        return {version.__kind__.resource: section for version in self.converted}
 
     def _routes(self, metrics: Metrics) -> Iterator[tuple[str, Route]]:
         loop = asyncio.get_running_loop()
@@ -75,6 +99,19 @@ class ServedWebhooks:
                 metrics=measured,
             )
             yield webhook.path, Route(handler.answer, LARGEST_REVIEW, measured)
+        if self._conversions:
+            measured = WebhookMetrics(CONVERSION_PATH)
+            metrics.add(measured)
+            yield CONVERSION_PATH, Route(self._convert, LARGEST_CONVERSION, measured)
+
+    async def _convert(self, body: bytes) -> WebhookAnswer:
+        answer = partial(self._conversions.answer, body)
+        try:
+            if len(body) <= _SMALL_CONVERSION:
+                return WebhookAnswer(200, answer())
+            return WebhookAnswer(200, await asyncio.wrap_future(self._threads.submit(answer)))
+        except DecodeError as error:
+            return failure_answer(ReviewError(400, str(error)))
 
     async def _fetch(self, what: Readable[Any], name: str, namespace: str) -> Any:
         """See `Review.fetch`."""
@@ -90,7 +127,11 @@ class ServedWebhooks:
         """Serves the webhooks inside the block."""
         try:
             async with self._front.serving(self._router) as address:
+                self._address = address
                 self._registration = Registration(self._client, self._cache, self._set(address))
+                if self._conversions and self._operator.webhooks != "ignore":
+                    crds = list(dict.fromkeys(version.__kind__.resource for version in self.converted))
+                    self._conversion = ConversionRegistration(self._client, self._cache, crds, address)
                 yield
         finally:
             self._threads.close()
@@ -110,9 +151,13 @@ class ServedWebhooks:
             self._bundle_changed.clear()
             bundle = self._front.ca_bundle
             await self._registration.publish(bundle)
+            if self._conversion is not None:
+                await self._conversion.publish(bundle)
             self._front.published(bundle)
         elif self._operator.webhooks == "verify":
             await verify_webhooks(self._client, self._registration.wanted)
+            if self._conversion is not None:
+                await self._conversion.verify()
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yields what runs beside the controllers, on every replica."""
@@ -120,6 +165,8 @@ class ServedWebhooks:
         if self._operator.webhooks == "install":
             assert self._registration is not None
             yield "webhook configurations", self._registration.run()
+            if self._conversion is not None:
+                yield "conversion of CRDs", self._conversion.run()
             yield "CA of the webhooks", self._follow_bundle()
 
     async def _follow_bundle(self) -> None:

@@ -151,7 +151,7 @@ class Cluster:
         __tracebackhide__ = True  # the test's own line is what pytest shows
         served = [self._twin(operator) for operator in operators]
         prepared = asyncio.Event()
-        for operator in operators:
+        for operator in (each for each in operators if not each.conversions):  # their CRDs need the webhook's address
             kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
             await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
         try:
@@ -159,7 +159,7 @@ class Cluster:
                 work = serve(client or self.client, *served, prepared=prepared)
                 running = group.create_task(work, name="operators")
                 try:
-                    if any(operator.admission_webhooks for operator in operators):
+                    if any(operator.admission_webhooks or operator.conversions for operator in operators):
                         await _first(prepared, running)
                     yield
                 finally:
