@@ -184,10 +184,12 @@ async def test_versions_that_nothing_converts_are_refused_at_the_start(cluster: 
 
 def test_permissions_include_the_conversion_of_crds() -> None:
     """To write the section, and to repair it."""
-    found = needed_by(lamp_operator(crds="ignore"), election_namespace=None)
+    found = needed_by(lamp_operator(crds="ignore"), election_namespace=None, webhook_namespace="lamps")
     verbs = {each.verb for each in found if each.resource == "customresourcedefinitions"}
     assert verbs == {"get", "list", "patch", "watch"}
-    ignored = needed_by(lamp_operator(crds="ignore", webhooks="ignore"), election_namespace=None)
+    ignored = needed_by(
+        lamp_operator(crds="ignore", webhooks="ignore"), election_namespace=None, webhook_namespace="lamps"
+    )
     assert not [each for each in ignored if each.resource == "customresourcedefinitions"]
 
 

@@ -13,6 +13,7 @@ from navarch.client import Client
 from navarch.client.target import Readable, kind_of
 from navarch.errors import (
     ApiError,
+    InvalidValueError,
     MissingPermissionsError,
 )
 from navarch.operator.roles import CrdPolicy, Permission, Uses, report
@@ -119,9 +120,15 @@ def _read_by_webhooks(operator: DeclaredOperator) -> Iterator[Permission]:
 def _of_webhooks(operator: DeclaredOperator, namespace: str | None) -> Iterator[Permission]:
     """Yields the permissions for webhook configurations and certificates."""
     server = operator.webhook_server
-    if operator.admission_webhooks and isinstance(server, WebhookServer) and server.certificate is None:
+    is_served = operator.admission_webhooks or operator.conversions
+    if is_served and isinstance(server, WebhookServer) and server.certificate is None:
         place = server.namespace or namespace
-        yield from _granted(_SECRETS, _CERTIFICATES, (place,) if place else ())
+        if place is None:
+            raise InvalidValueError(
+                f"operator {operator.name}: expected the namespace of the Secret with the certificates of its webhooks, got "
+                "none; give webhook_namespace="
+            )
+        yield from _granted(_SECRETS, _CERTIFICATES, (place,))
     for kind, is_mutating in zip(_REGISTRATIONS, (True, False), strict=True):
         if any(webhook.is_mutating is is_mutating for webhook in operator.admission_webhooks):
             yield from _granted(kind, _WEBHOOKS[operator.webhooks], ())

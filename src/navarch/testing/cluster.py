@@ -117,7 +117,8 @@ class Cluster:
         namespace = self.client.options.namespace
         place = (operator.election.namespace or namespace) if operator.election else None
         account = f"system:serviceaccount:{namespace}:{operator.name}"
-        for role in roles_of(operator.name, needed_by(operator, election_namespace=place), account):
+        needed = needed_by(operator, election_namespace=place, webhook_namespace=namespace)
+        for role in roles_of(operator.name, needed, account):
             await self.client.apply(Dynamic(role), force=True)
         return self.client_as(account, namespace=namespace)
 
