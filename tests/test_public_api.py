@@ -50,7 +50,7 @@ PUBLIC = {
         remove_webhooks roles_of run serve
     """,
     "navarch.webhook": """
-        DeclaredConversion DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions
+        Certificates DeclaredConversion DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions
     """,
     "navarch.queue": """
         LOW NORMAL QueueMetrics QueueOptions RECONCILE_BACKOFF Work WorkQueue

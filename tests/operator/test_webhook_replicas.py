@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,23 @@ from navarch.client import Client, MergePatch
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.errors import AlreadyExists, Forbidden, ServerError
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import ConfigMap
+from navarch.k8s.core.v1 import ConfigMap, Secret
 from navarch.operator import needed_by, roles_of
 from navarch.testing import Cluster
 from navarch.testing.cluster import over_https
 
 PROGRAM = """
-from navarch import Endpoints, Operator, Review
-from navarch.k8s.core.v1 import ConfigMap
+import os
+from datetime import timedelta
 
-operator = Operator("guard", endpoints=Endpoints(health=":8081", metrics=None))
+from navarch import Endpoints, Operator, Review, WebhookServer
+from navarch.k8s.core.v1 import ConfigMap
+from navarch.webhook import Certificates
+
+lifetime = timedelta(seconds=int(os.environ.get("CA_SECONDS", "31536000")))
+certificates = Certificates(lifetime=lifetime / 2, ca_lifetime=lifetime, propagation=timedelta(seconds=2))
+server = WebhookServer(certificates=certificates)
+operator = Operator("guard", endpoints=Endpoints(health=":8081", metrics=None), webhook_server=server)
 
 
 @operator.validate(ConfigMap, labels="guarded")
@@ -79,7 +87,7 @@ def manifests(operator: Operator) -> list[dict[str, Any]]:
 
 
 @asynccontextmanager
-async def deployed(folder: Path) -> AsyncIterator[Cluster]:
+async def deployed(folder: Path, **environment: str) -> AsyncIterator[Cluster]:
     """A cluster with a node that has the operator's image, which is this machine's Python."""
     (folder / "guard.py").write_text(PROGRAM)
     names: dict[str, Any] = {"__name__": "guard"}
@@ -88,7 +96,7 @@ async def deployed(folder: Path) -> AsyncIterator[Cluster]:
         "name": "guard",
         "version": "1",
         "argv": [sys.executable, str(folder / "guard.py")],
-        "env": {"PYTHONPATH": ":".join(SOURCES), "PYTHONDONTWRITEBYTECODE": "1"},
+        "env": {"PYTHONPATH": ":".join(SOURCES), "PYTHONDONTWRITEBYTECODE": "1", **environment},
     }
     (folder / "images.json").write_bytes(msgspec.json.encode([image]))
     async with over_https(ComponentOptions(nodes=1, images=folder / "images.json")) as cluster:
@@ -100,8 +108,9 @@ async def deployed(folder: Path) -> AsyncIterator[Cluster]:
 class Writer:
     """Creates good and bad ConfigMaps in turn until it is stopped."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, name: str = "c") -> None:
         self._client = client
+        self._name = name
         self.outcomes: Counter[str] = Counter()
         self.failures: list[str] = []
 
@@ -110,7 +119,7 @@ class Writer:
         while True:
             number += 1
             quality = "good" if number % 2 else "bad"
-            config = ConfigMap(name=f"c-{number}", labels={"guarded": quality})
+            config = ConfigMap(name=f"{self._name}-{number}", labels={"guarded": quality})
             try:
                 await self._client.create(config)
             except Forbidden:
@@ -178,3 +187,36 @@ async def test_two_replicas_are_rolled_and_scaled_under_a_writer(tmp_path: Path)
         assert writer.outcomes["good denied"] == 0
         stored = [each async for each in cluster.client.list(ConfigMap, labels="guarded=bad")]
         assert not stored
+
+
+@pytest.mark.long
+async def test_no_request_is_refused_while_the_ca_rotates(tmp_path: Path) -> None:
+    """Two replicas rotate a CA that lives for 45 s, twice, under eight writers: every good object is stored."""
+    async with deployed(tmp_path, CA_SECONDS="45") as cluster:
+        await ready(cluster, 2)
+        dry = cluster.client.using(dry_run=True)
+        writers = [Writer(dry, f"w{number}") for number in range(8)]
+        first = await serving_ca(cluster)
+        async with asyncio.TaskGroup() as group:
+            writing = [group.create_task(writer.run()) for writer in writers]
+            try:
+                for _ in range(2):
+                    read = partial(serving_ca, cluster)
+                    changed = await cluster.eventually(
+                        read, lambda found, before=first: found != before, timeout=SECONDS, what="another CA that signs"
+                    )
+                    first = changed
+                await writers[0].until(cluster, "good stored", 50)
+            finally:
+                for task in writing:
+                    task.cancel()
+        outcomes = sum((writer.outcomes for writer in writers), Counter())
+        assert outcomes["unanswered"] == 0, [writer.failures[:1] for writer in writers]
+        assert outcomes["bad stored"] == outcomes["good denied"] == 0
+        assert outcomes["good stored"] > 1000
+
+
+async def serving_ca(cluster: Cluster) -> bytes:
+    """The CA that signs."""
+    secret = await cluster.client.get(Secret, "guard-webhook-tls", namespace="guards")
+    return (secret.data or {})["ca.crt"]
