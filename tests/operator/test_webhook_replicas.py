@@ -201,11 +201,7 @@ async def test_no_request_is_refused_while_the_ca_rotates(tmp_path: Path) -> Non
             writing = [group.create_task(writer.run()) for writer in writers]
             try:
                 for _ in range(2):
-                    read = partial(serving_ca, cluster)
-                    changed = await cluster.eventually(
-                        read, lambda found, before=first: found != before, timeout=SECONDS, what="another CA that signs"
-                    )
-                    first = changed
+                    first = await another_ca(cluster, first)
                 await writers[0].until(cluster, "good stored", 50)
             finally:
                 for task in writing:
@@ -220,3 +216,10 @@ async def serving_ca(cluster: Cluster) -> bytes:
     """The CA that signs."""
     secret = await cluster.client.get(Secret, "guard-webhook-tls", namespace="guards")
     return (secret.data or {})["ca.crt"]
+
+
+async def another_ca(cluster: Cluster, before: bytes) -> bytes:
+    """Waits until another CA signs, and returns it."""
+    return await cluster.eventually(
+        partial(serving_ca, cluster), lambda found: found != before, timeout=SECONDS, what="another CA that signs"
+    )

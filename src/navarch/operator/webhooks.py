@@ -8,13 +8,11 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.threads import ThreadPool
 from navarch.cache import Cache, as_cached
 from navarch.client import Client
 from navarch.client.target import Readable
-from navarch.errors import DecodeError, NavarchError, NotFound
-from navarch.observe.logs import logger
+from navarch.errors import DecodeError, NotFound
 from navarch.observe.metrics import Metrics, WebhookMetrics
 from navarch.operator.conversions import conversions_of
 from navarch.operator.webhook_front import CERT_MANAGER, HttpsFront
@@ -24,6 +22,7 @@ from navarch.webhook.configurations import WebhookAddress, WebhookSet
 from navarch.webhook.conversion import Version
 from navarch.webhook.crd_conversion import CONVERSION_PATH, ConversionRegistration, conversion_section
 from navarch.webhook.registration import Registration, remove_webhooks, verify_webhooks
+from navarch.webhook.repair_loop import RepairLoop
 from navarch.webhook.review import CachedKinds
 from navarch.webhook.router import Route, WebhookAnswer, WebhookRouter, failure_answer
 from navarch.webhook.verdict import ReviewError
@@ -40,9 +39,6 @@ LARGEST_CONVERSION = 512 * 1024 * 1024
 _SMALL_CONVERSION = 64 * 1024
 """Bytes of a review that is converted at once: a thread would take longer than a few objects do."""
 _THREADS = 16
-_AGAIN = Backoff(initial=0.5, maximum=30.0)
-
-_log = logger("navarch.webhook")
 
 
 class ServedWebhooks:
@@ -62,8 +58,8 @@ class ServedWebhooks:
         self._conversions = conversions_of(operator)
         self._router = WebhookRouter(dict(self._routes(metrics)), client.clock)
         self._registration: Registration | None = None
-        self._bundle_changed = asyncio.Event()
-        self._front.on_change(lambda _: self._bundle_changed.set())
+        self._publication = RepairLoop(self._client, "publish the CA of the webhooks")
+        self._front.on_change(self._publication.trigger)
         self._conversion: ConversionRegistration | None = None
         self._address: WebhookAddress | None = None
 
@@ -128,10 +124,10 @@ class ServedWebhooks:
         try:
             async with self._front.serving(self._router) as address:
                 self._address = address
-                self._registration = Registration(self._client, self._cache, self._set(address))
+                self._registration = Registration(self._client, self._cache, self._set(address), self._lost)
                 if self._conversions and self._operator.webhooks != "ignore":
                     crds = list(dict.fromkeys(version.__kind__.resource for version in self.converted))
-                    self._conversion = ConversionRegistration(self._client, self._cache, crds, address)
+                    self._conversion = ConversionRegistration(self._client, self._cache, crds, address, self._lost)
                 yield
         finally:
             self._threads.close()
@@ -148,7 +144,6 @@ class ServedWebhooks:
         """Applies or verifies the configurations, as the operator's policy says."""
         assert self._registration is not None
         if self._operator.webhooks == "install":
-            self._bundle_changed.clear()
             bundle = self._front.ca_bundle
             await self._registration.publish(bundle)
             if self._conversion is not None:
@@ -167,22 +162,12 @@ class ServedWebhooks:
             yield "webhook configurations", self._registration.run()
             if self._conversion is not None:
                 yield "conversion of CRDs", self._conversion.run()
-            yield "CA of the webhooks", self._follow_bundle()
+            yield "CA of the webhooks", self._publication.run(self.publish)
 
-    async def _follow_bundle(self) -> None:
-        """Publishes each new CA bundle; one that cannot be published is tried again, and does not sign meanwhile."""
-        delays = BackoffDelays(_AGAIN, self._client.rng)
-        while True:
-            await self._bundle_changed.wait()
-            try:
-                await self.publish()
-            except NavarchError as error:
-                delay = delays.next_delay()
-                _log.warning("cannot publish the CA of the webhooks", error=str(error), again_in=f"{delay:.1f} s")
-                self._bundle_changed.set()
-                await self._client.clock.sleep(delay)
-            else:
-                delays.reset()
+    def _lost(self) -> None:
+        """Takes back that the CA is published: a configuration, or a CRD, was changed by somebody else."""
+        self._front.published(b"")
+        self._publication.trigger()
 
 
 def configurations_of(

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from navarch._base.backoff import Backoff, BackoffDelays
 from navarch.api import Dynamic, Key, Kind
 from navarch.api.json_patch import copy_json
-from navarch.cache import Cache, Cached, Change, Collection
+from navarch.cache import Cache, Cached, Collection
 from navarch.client import Client, MergePatch
-from navarch.errors import ConfigError, NavarchError, NotFound
+from navarch.errors import ConfigError, NotFound
 from navarch.observe.logs import logger
 from navarch.webhook.configurations import WebhookAddress
+from navarch.webhook.repair_loop import RepairLoop
 
 CONVERSION_PATH: Final = "/convert"
 _CRDS: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
 )
-_AGAIN: Final = Backoff(initial=0.5, maximum=30.0)
 
 _log = logger("navarch.webhook")
 
@@ -45,15 +43,18 @@ def has_section(crd: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 class ConversionRegistration:
     """Writes the conversion section into CRDs, and repairs it after an edit.
 
-    Every replica runs one: all of them want the same, and a section that is as wanted is not written.
+    `lost` is called when a section is not as it was published. Every replica runs one: all of them want the same, and a section that is as wanted is not written.
     """
 
-    def __init__(self, client: Client, cache: Cache, crds: Sequence[str], address: WebhookAddress) -> None:
+    def __init__(
+        self, client: Client, cache: Cache, crds: Sequence[str], address: WebhookAddress, lost: Callable[[], None]
+    ) -> None:
         self._client = client
         self._crds = crds
         self._address = address
         self._bundle = b""
-        self._changed = asyncio.Event()
+        self._loop = RepairLoop(client, "repair the conversion of a CRD")
+        self._lost = lost
         self._collections: dict[str, Collection[Dynamic]] = {
             name: cache.collection(Cached(_CRDS, fields=f"metadata.name={name}")) for name in crds
         }
@@ -89,32 +90,18 @@ class ConversionRegistration:
     async def run(self) -> None:
         """Repairs the sections until cancelled."""
         for collection in self._collections.values():
-            collection.subscribe(self._heard)
+            collection.subscribe(self._loop.trigger)
         try:
-            delays = BackoffDelays(_AGAIN, self._client.rng)
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                try:
-                    await self._repair()
-                except NavarchError as error:
-                    delay = delays.next_delay()
-                    _log.warning("cannot repair the conversion of a CRD", error=str(error), again_in=f"{delay:.1f} s")
-                    self._changed.set()
-                    await self._client.clock.sleep(delay)
-                else:
-                    delays.reset()
+            await self._loop.run(self._repair)
         finally:
             for collection in self._collections.values():
-                collection.unsubscribe(self._heard)
-
-    def _heard(self, _: Change) -> None:
-        self._changed.set()
+                collection.unsubscribe(self._loop.trigger)
 
     async def _repair(self) -> None:
         for name, collection in self._collections.items():
             entry = collection.entry(Key("", name))
-            if entry is not None:
+            if entry is not None and not has_section(collection.view(entry), self.section()):
+                self._lost()
                 await self._write(collection.view(entry))
 
     async def _write(self, found: Mapping[str, Any]) -> None:

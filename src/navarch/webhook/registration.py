@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from navarch._base.backoff import Backoff, BackoffDelays
 from navarch.api import Dynamic, Key, Kind
-from navarch.cache import Cache, Cached, Change, Collection
+from navarch.cache import Cache, Cached, Collection
 from navarch.client import Client
-from navarch.errors import ConfigError, Conflict, NavarchError, NotFound
+from navarch.errors import ConfigError, Conflict, NotFound
 from navarch.observe.logs import logger
 from navarch.webhook.configurations import MUTATING, VALIDATING, WebhookSet, is_configured, with_foreign_bundle
+from navarch.webhook.repair_loop import RepairLoop
 
 _log = logger("navarch.webhook")
-_AGAIN = Backoff(initial=0.5, maximum=30.0)
 _KINDS = (MUTATING, VALIDATING)
 
 
@@ -50,14 +48,15 @@ async def verify_webhooks(client: Client, wanted: WebhookSet) -> None:
 class Registration:
     """Applies the configurations and repairs them after an edit or a deletion.
 
-    Every replica runs one: all of them want the same, and an apply that changes nothing writes nothing.
+    `lost` is called when a configuration is not as it was published. Every replica runs one: all of them want the same, and an apply that changes nothing writes nothing.
     """
 
-    def __init__(self, client: Client, cache: Cache, wanted: WebhookSet) -> None:
+    def __init__(self, client: Client, cache: Cache, wanted: WebhookSet, lost: Callable[[], None]) -> None:
         self._client = client
         self.wanted = wanted
         self._bundle = b""
-        self._changed = asyncio.Event()
+        self._loop = RepairLoop(client, "repair the webhook configurations")
+        self._lost = lost
         name = wanted.operator
         self._collections: dict[Kind, Collection[Dynamic]] = {
             _kind(manifest): cache.collection(Cached(_kind(manifest), fields=f"metadata.name={name}"))
@@ -73,35 +72,19 @@ class Registration:
     async def run(self) -> None:
         """Repairs the configurations until cancelled."""
         for collection in self._collections.values():
-            collection.subscribe(self._heard)
+            collection.subscribe(self._loop.trigger)
         try:
-            delays = BackoffDelays(_AGAIN, self._client.rng)
-            while True:
-                await self._changed.wait()
-                self._changed.clear()
-                try:
-                    await self._repair()
-                except NavarchError as error:
-                    delay = delays.next_delay()
-                    _log.warning(
-                        "cannot repair the webhook configurations", error=str(error), again_in=f"{delay:.1f} s"
-                    )
-                    self._changed.set()
-                    await self._client.clock.sleep(delay)
-                else:
-                    delays.reset()
+            await self._loop.run(self._repair)
         finally:
             for collection in self._collections.values():
-                collection.unsubscribe(self._heard)
-
-    def _heard(self, _: Change) -> None:
-        self._changed.set()
+                collection.unsubscribe(self._loop.trigger)
 
     async def _repair(self) -> None:
         for manifest in self.wanted.configurations(self._bundle):
             collection = self._collections[_kind(manifest)]
             entry = collection.entry(Key("", self.wanted.operator))
             if entry is None or not is_configured(collection.view(entry), manifest):
+                self._lost()
                 _log.warning("repairing a webhook configuration", configuration=_named(manifest))
                 await self._apply(manifest)
 
@@ -118,7 +101,7 @@ class Registration:
         try:
             await self._client.replace(replaced)
         except (Conflict, NotFound):  # somebody was faster: the watch tells of it
-            self._changed.set()
+            self._loop.trigger()
 
 
 def _kind(manifest: Mapping[str, Any]) -> Kind:
