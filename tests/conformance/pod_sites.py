@@ -9,13 +9,10 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from kubernetes import client as k8s
-from kubernetes import config as k8s_config
-from kubernetes import watch as k8s_watch
 
 import rig
 from namespaces import in_new_namespace
@@ -24,6 +21,9 @@ from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.nodes.images import Image, Images
+
+if TYPE_CHECKING:  # a peer, which `make oldest` does without
+    from kubernetes import client as k8s
 
 PROGRAM = Path(__file__).parent / "probe.py"
 SECONDS = 60
@@ -96,6 +96,8 @@ class Served:
             "args": list(arguments),
             **fields,
         }
+        from kubernetes import watch as k8s_watch
+
         spec = {"terminationGracePeriodSeconds": 0, "containers": [probe]}
         self.core.create_namespaced_pod(self.namespace, {"metadata": {"name": "web"}, "spec": spec})
         watch = k8s_watch.Watch()
@@ -124,6 +126,10 @@ def served_site(cluster: rig.Cluster | None, folder: Path) -> Iterator[Served]:
 
 @contextmanager
 def _in_new_namespace(kubeconfig: Path) -> Iterator[Served]:
+    from kubernetes import client as k8s
+    from kubernetes import config as k8s_config
+    from kubernetes import watch as k8s_watch
+
     name = f"served-{next(_numbers)}"
     with k8s_config.new_client_from_config(str(kubeconfig)) as api:
         core = k8s.CoreV1Api(api)
