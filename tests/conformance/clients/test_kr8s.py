@@ -158,6 +158,7 @@ async def test_kr8s_scales(api: kr8s.asyncio.Api, namespace: str, gadgets: None)
 
 async def test_kr8s_watches(api: kr8s.asyncio.Api, namespace: str) -> None:
     """A kind by its selector: what is there, then what changes."""
+    before = asyncio.all_tasks()
     made = await ConfigMap(manifest("a", namespace), api=api)
     await made.create()
     seen: list[tuple[str, str]] = []
@@ -168,6 +169,8 @@ async def test_kr8s_watches(api: kr8s.asyncio.Api, namespace: str) -> None:
                 break
             await made.delete()
     assert seen == [("ADDED", "a"), ("DELETED", "a")]
+    if left := asyncio.all_tasks() - before:  # the loop closes the generator beneath the watch, which kr8s does not
+        await asyncio.wait(left, timeout=LIMIT)
 
 
 async def test_kr8s_learns_kinds_from_the_server(api: kr8s.asyncio.Api, namespace: str, gadgets: None) -> None:
