@@ -13,6 +13,7 @@ import pytest
 
 from navarch import Client, Context, Operator, Resource, Spec, Status
 from navarch.api import Kind
+from navarch.cache import Cache
 from navarch.client import MergePatch
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.errors import ApiError, ConfigError, CrdError, DefinitionError, NotFound, ServerError
@@ -23,6 +24,7 @@ from navarch.schema import crd
 from navarch.testing import Cluster
 from navarch.testing.local_webhooks import LocalWebhookServer
 from navarch.webhook.configurations import WebhookAddress
+from navarch.webhook.crd_conversion import ConversionRegistration
 from navarch.webhook.router import WebhookAnswer, WebhookRouter
 
 CRDS = Kind(
@@ -180,6 +182,28 @@ async def test_versions_that_nothing_converts_are_refused_at_the_start(cluster: 
     with pytest.raises(DefinitionError, match="got none between v2 and the stored version v1"):
         async with cluster.run(operator):
             pass
+
+
+async def test_cert_manager_may_inject_its_ca(cluster: Cluster) -> None:
+    """The CRD gets cert-manager's annotation, and the CA that it injects stays."""
+    client, annotations = cluster.client, {"cert-manager.io/inject-ca-from": "lamps/serving"}
+    await client.install(crd(OldLamp, Lamp))
+    registration = ConversionRegistration(
+        client,
+        Cache(client, client.clock, client.rng),
+        [NAME],
+        WebhookAddress(service="lamps", namespace="lamps"),
+        lambda: None,
+        annotations=annotations,
+    )
+    await registration.publish(b"")
+    found = await client.get(CRDS, NAME)
+    assert annotations.items() <= found.annotations.items()
+    assert found["spec"]["conversion"]["strategy"] == "Webhook"
+    bundle = MergePatch({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "Q0E="}}}}})
+    injected = await client.patch(CRDS, NAME, bundle)
+    await registration.publish(b"")
+    assert await client.get(CRDS, NAME) == injected
 
 
 def test_permissions_include_the_conversion_of_crds() -> None:

@@ -127,7 +127,9 @@ class ServedWebhooks:
                 self._registration = Registration(self._client, self._cache, self._set(address), self._lost)
                 if self._conversions and self._operator.webhooks != "ignore":
                     crds = list(dict.fromkeys(version.__kind__.resource for version in self.converted))
-                    self._conversion = ConversionRegistration(self._client, self._cache, crds, address, self._lost)
+                    self._conversion = ConversionRegistration(
+                        self._client, self._cache, crds, address, self._lost, annotations=self._front.annotations
+                    )
                 yield
         finally:
             self._threads.close()

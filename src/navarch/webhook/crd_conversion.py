@@ -43,15 +43,25 @@ def has_section(crd: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
 class ConversionRegistration:
     """Writes the conversion section into CRDs, and repairs it after an edit.
 
-    `lost` is called when a section is not as it was published. Every replica runs one: all of them want the same, and a section that is as wanted is not written.
+    `lost` is called when a section is not as it was published. Every replica runs one: all of them want the same, and a
+    section that is as wanted is not written.
     """
 
     def __init__(
-        self, client: Client, cache: Cache, crds: Sequence[str], address: WebhookAddress, lost: Callable[[], None]
+        self,
+        client: Client,
+        cache: Cache,
+        crds: Sequence[str],
+        address: WebhookAddress,
+        lost: Callable[[], None],
+        *,
+        annotations: Mapping[str, str] | None = None,
     ) -> None:
+        """`annotations` are added to the CRDs: that of cert-manager, which then injects its CA."""
         self._client = client
         self._crds = crds
         self._address = address
+        self._annotations = dict(annotations or {})
         self._bundle = b""
         self._loop = RepairLoop(client, "repair the conversion of a CRD")
         self._lost = lost
@@ -106,10 +116,14 @@ class ConversionRegistration:
 
     async def _write(self, found: Mapping[str, Any]) -> None:
         wanted = self.section()
-        if has_section(found, wanted):
+        annotations = found["metadata"].get("annotations") or {}
+        if has_section(found, wanted) and self._annotations.items() <= annotations.items():
             return
         name = found["metadata"]["name"]
         _log.info("writing the conversion of a CRD", crd=name)
         client_config: dict[str, Any] = {"url": None, "service": None} | wanted["webhook"]["clientConfig"]
         webhook = wanted["webhook"] | {"clientConfig": client_config}
-        await self._client.patch(_CRDS, name, MergePatch({"spec": {"conversion": wanted | {"webhook": webhook}}}))
+        change: dict[str, Any] = {"spec": {"conversion": wanted | {"webhook": webhook}}}
+        if self._annotations:
+            change["metadata"] = {"annotations": self._annotations}
+        await self._client.patch(_CRDS, name, MergePatch(change))
