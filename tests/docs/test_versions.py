@@ -1,4 +1,7 @@
-"""docs/versions.md, executed on both engines: a kind grows through three releases, and its objects with it."""
+"""docs/versions.md, executed on the embedded cluster: a kind grows through three releases, and its objects with it.
+
+`tests/conformance/test_conversion.py` converts and migrates on a real API server, too.
+"""
 
 from __future__ import annotations
 
