@@ -81,6 +81,8 @@ def _values(value: Any, path: Path, place: str) -> Iterator[tuple[str, Any]]:
 
 
 _OPAQUE = ModelShape()
+_EXACT = frozenset({str, int, bool, type(None)})
+"""Types whose equal values have the same JSON."""
 
 
 def full_wire(changed: Object) -> Any:
@@ -133,7 +135,7 @@ def _carry_change(original: Any, then: Any, now: Any, shape: ModelShape) -> Any:
 
 def _same(then: Any, now: Any) -> bool:
     """Compares values and types at every level: to Python 1, 1.0 and True are equal."""
-    if type(then) is str:
+    if type(then) in _EXACT and type(then) is type(now):
         return bool(then == now)
     return bool(then == now) and encode(then) == encode(now)
 
