@@ -193,6 +193,7 @@ async def test_body_that_is_too_large_is_not_asked_for(wire: Wire) -> None:
     "sent",
     [
         request(b"one", "Connection: close"),
+        request(b"one", "Connection: keep-alive", "connection: Close"),
         request(b"one", "Connection: close", version="HTTP/1.0"),
         request(b"one", version="HTTP/1.0"),
     ],
@@ -203,6 +204,8 @@ async def test_connection_is_closed_if_the_client_wishes(wire: Wire, sent: bytes
     assert wire.log.bodies == [b"one"]
     assert b"\r\nConnection: close\r\n" in wire.transport.written
     assert wire.transport.state == "closed"
+    await wire.pass_time(10)
+    assert wire.transport.state == "aborted", "a client that does not read kept the connection"
 
 
 async def test_old_client_may_keep_its_connection(wire: Wire) -> None:

@@ -135,7 +135,7 @@ class ReviewConnection(asyncio.Protocol):
         length = self._head.length
         if len(self._unread) < length:
             return None
-        body = bytes(self._unread[:length])
+        body = bytes(self._unread if len(self._unread) == length else self._unread[:length])
         del self._unread[:length]
         return body
 
@@ -168,6 +168,7 @@ class ReviewConnection(asyncio.Protocol):
         self._write(answer, closes=closes)
         if closes:
             self._is_refused = True  # what the client still sends is not read
+            self.due = self._monotonic() + _WRITE_SECONDS
             self._transport.close()
             return
         if not self._is_writing_paused:

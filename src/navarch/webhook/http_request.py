@@ -48,8 +48,10 @@ def parse_head(head: bytes) -> RequestHead:
 def _known(fields: bytes) -> dict[bytes, bytes]:
     known: dict[bytes, bytes] = {}
     for name, value in _KNOWN.findall(fields):
-        value = value.lower()  # noqa: PLW2901 - as it is compared
-        if known.setdefault(name.lower(), value) != value:
+        name, value = name.lower(), value.lower()  # noqa: PLW2901 - as they are compared
+        if name == b"connection":
+            known[name] = known.get(name, b"") + b"," + value
+        elif known.setdefault(name, value) != value:
             raise ReviewError(400, f"expected one {name.decode()}, got two that differ")
     return known
 
