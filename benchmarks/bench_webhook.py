@@ -8,8 +8,11 @@ offers it. Objects are as the API server stored them, managed fields and all.
 Ours is an operator on uvloop, which it uses where it is installed; so does kopf here. An API server idles beside them,
 because kopf looks up its kinds there.
 
-About five minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_SERVERS=ours` for some of the
-servers, without a report.
+Conversions are measured through a fresh API server each, which sends stored objects to the webhook one by one when it is first
+asked for the new version; and without one, with all objects in a single review.
+
+About seven minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=admission` for one of
+the parts admission and conversion.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from typing import Any
 import rig
 from contestants import CONTROLLER_RUNTIME, KOPF, OURS, PEERS, prepare
 from filling import Stock
-from measuring import Report, Row, Run, console, in_turns, least, row, row_at_least
+from measuring import Report, Row, Run, console, in_turns, least, row, row_at_least, within
+from webhooks.conversions import measure_conversion
 from webhooks.servers import Hall
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
@@ -34,24 +38,57 @@ SECONDS = float(os.environ.get("BENCH_SECONDS", "30"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
 _WARM_SECONDS, _FULL_SECONDS = 2.0, SECONDS / 3
 _NOTE_BYTES = 1000
+COUNT = 5000
 _WIDGET = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}/widget-00000"
 
 Runs = Mapping[str, list[Run]]
 
 
 def main() -> None:
-    """Starts an API server, measures, reports."""
+    """Measures the parts that are chosen, and reports after each."""
     prepare()
-    chosen = os.environ.get("BENCH_SERVERS", "").split(",") if os.environ.get("BENCH_SERVERS") else [OURS, *PEERS]
+    report = Report("webhook")
+    for name in (os.environ.get("BENCH_PARTS") or ",".join(_PARTS)).split(","):
+        report.rows += _PARTS[name]()
+        report.publish(in_part=True)
+
+
+def _admission() -> list[Row]:
     with rig.running() as cluster, tempfile.TemporaryDirectory() as folder:
         widget, size = _widget(cluster)
         hall = Hall(Path(folder), cluster.kubeconfig, widget)
         claim = f"{VALIDATIONS:,} validations and {MUTATIONS} mutations a second for {SECONDS:g} s, {size / 1000:.1f} KB, TLS"
-        runs = in_turns({name: partial(_measure, hall, name) for name in chosen}, ROUNDS, claim)
-    if len(chosen) == len(PEERS) + 1:
-        report = Report("webhook")
-        report.rows += _admission(claim, runs)
-        report.publish()
+        runs = in_turns({name: partial(_measure, hall, name) for name in (OURS, *PEERS)}, ROUNDS, claim)
+    highest = {name: max(run.figure("highest") for run in found) for name, found in runs.items()}
+    mixed = "reviews a second that are answered, two validations to a mutation, 16 at a time"
+    return [
+        _row(f"{claim}: CPU for each review", "us", runs, "each", 1.5),
+        _row(f"{claim}: p99", "ms", runs, "p99", 2.0),
+        _row(f"{claim}: p50", "ms", runs, "p50", None),
+        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", 1.5),
+        row_at_least(mixed, "1/s", highest.pop(OURS), highest, 4.0, beside=KOPF),
+    ]
+
+
+def _conversion() -> list[Row]:
+    """Compares with controller-runtime alone: kopf has no conversions."""
+    claim = f"list {COUNT:,} objects that are stored in an old version, through the real API server"
+    workers = {name: partial(measure_conversion, name, COUNT, _NOTE_BYTES) for name in (OURS, CONTROLLER_RUNTIME)}
+    runs = in_turns(workers, ROUNDS, claim)
+    for name, found in runs.items():
+        console.print(f"{name}: {[{**run.more, 'cpu': run.cpu, 'peak_mb': run.peak_mb} for run in found]}")
+    size = runs[OURS][0].figure("size")
+    peers = {CONTROLLER_RUNTIME: least(runs[CONTROLLER_RUNTIME], "review")}
+    return [
+        _row(f"{claim}: time", "s", runs, "list", 1.5),
+        _row(f"{claim}: CPU of the webhook", "s", runs, "cpu", None),
+        within(
+            f"convert {COUNT:,} objects in one review of {size:.0f} MB", "s", least(runs[OURS], "review"), 1.0, peers
+        ),
+    ]
+
+
+_PARTS = {"admission": _admission, "conversion": _conversion}
 
 
 def _widget(cluster: rig.Cluster) -> tuple[dict[str, Any], float]:
@@ -71,18 +108,6 @@ def _measure(hall: Hall, name: str) -> Run:
         f"(load: {found.more['load_cpu']:.1f} s of {found.wall:.1f} s)"
     )
     return Run(found.wall, found.cpu, found.peak_mb, found.count, {**found.more, "highest": full.more["rate"]})
-
-
-def _admission(claim: str, runs: Runs) -> list[Row]:
-    highest = {name: max(run.figure("highest") for run in found) for name, found in runs.items()}
-    mixed = "reviews a second that are answered, two validations to a mutation, 16 at a time"
-    return [
-        _row(f"{claim}: CPU for each review", "us", runs, "each", 1.5),
-        _row(f"{claim}: p99", "ms", runs, "p99", 2.0),
-        _row(f"{claim}: p50", "ms", runs, "p50", None),
-        _row(f"{claim}: peak memory", "MB", runs, "peak_mb", 1.5),
-        row_at_least(mixed, "1/s", highest.pop(OURS), highest, 4.0, beside=KOPF),
-    ]
 
 
 def _row(claim: str, unit: str, runs: Runs, what: str, limit: float | None) -> Row:

@@ -31,6 +31,10 @@ _COMMANDS: Mapping[str, list[str]] = {
     KOPF: [sys.executable, "-m", "webhooks.kopf_peer"],
     CONTROLLER_RUNTIME: [str(PEER.path), "webhook"],
 }
+_CONVERTING: Mapping[str, list[str]] = {
+    OURS: [sys.executable, "-m", "webhooks.ours_conversion"],
+    CONTROLLER_RUNTIME: _COMMANDS[CONTROLLER_RUNTIME],
+}
 _PATHS: Mapping[str, tuple[str, str]] = {
     OURS: (f"/validate/check.{PLURAL}.{GROUP}", f"/mutate/default.{PLURAL}.{GROUP}"),
     KOPF: ("/validate", "/mutate"),
@@ -51,7 +55,21 @@ class Hall:
 
     @contextmanager
     def serving(self, name: str) -> Iterator[ReviewServer]:
-        """Runs one server; it answers reviews."""
+        """Runs one server; it answers admission reviews."""
+        with self._running(_COMMANDS[name]) as server:
+            server.reviews.write_text("".join(f"{json.dumps(each)}\n" for each in self._reviews(*_PATHS[name])))
+            wait_for(f"an answer of {name}", server.answers, seconds=_START_SECONDS)
+            yield server
+
+    @contextmanager
+    def converting(self, name: str) -> Iterator[ReviewServer]:
+        """Runs one server; it answers conversion reviews."""
+        with self._running(_CONVERTING[name]) as server:
+            wait_for(f"an answer of {name}", lambda: server.post("/convert", b"{}")[0], seconds=_START_SECONDS)
+            yield server
+
+    @contextmanager
+    def _running(self, command: list[str]) -> Iterator[ReviewServer]:
         with reserved(1) as (port,):
             environment = {
                 "BENCH_CERTIFICATES": str(self.folder),
@@ -59,11 +77,8 @@ class Hall:
                 "KUBECONFIG": str(self.kubeconfig),
                 "PYTHONPATH": str(HERE),
             }
-            with Worker(_COMMANDS[name], environment) as worker:
-                server = ReviewServer(worker, port, self.folder)
-                server.reviews.write_text("".join(f"{json.dumps(each)}\n" for each in self._reviews(*_PATHS[name])))
-                wait_for(f"an answer of {name}", server.answers, seconds=_START_SECONDS)
-                yield server
+            with Worker(command, environment) as worker:
+                yield ReviewServer(worker, port, self.folder)
 
     def _reviews(self, validate: str, mutate: str) -> Iterator[dict[str, Any]]:
         """Yields two validations and a mutation in turns; every second of each is of an update."""
@@ -90,16 +105,18 @@ class ReviewServer:
     def answers(self) -> bool:
         """Whether it answers a review of each kind."""
         lines = [json.loads(line) for line in self.reviews.read_text().splitlines()]
-        return all(self._status(each["path"], each["body"]) == 200 for each in lines)
+        return all(self.post(each["path"], each["body"].encode())[0] == 200 for each in lines)
 
-    def _status(self, path: str, body: str) -> int:
+    def post(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Returns the status and the body of its answer; 0 if there is none."""
         trusted = ssl.create_default_context(cafile=self.folder / "ca.crt")
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=trusted, timeout=10)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, context=trusted, timeout=60)
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json"})
-            return connection.getresponse().status
+            answer = connection.getresponse()
+            return answer.status, answer.read()
         except OSError:
-            return 0
+            return 0, b""
         finally:
             connection.close()
 
@@ -113,15 +130,16 @@ class ReviewServer:
             "rate": rate,
             "seconds": seconds,
         }
-        before = self._cpu()
+        before = self.cpu()
         with Worker([str(REVIEW_LOAD.path), *(f"-{name}={value}" for name, value in flags.items())], {}) as load:
             found = load.finish()
-        own = self._cpu() - before
+        own = self.cpu() - before
         _, peak = self.worker.memory()
         more = {**found.more, "each": own / found.count * 1e6, "load_cpu": found.cpu}
         return replace(found, cpu=own, peak_mb=peak, more=more)
 
-    def _cpu(self) -> float:
+    def cpu(self) -> float:
+        """The seconds that it has computed so far."""
         stat = Path(f"/proc/{self.worker.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(stat[11]) + int(stat[12])) / _TICKS
 

@@ -7,9 +7,10 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// serveWebhooks serves the two webhooks of ../../webhooks, with the certificate in BENCH_CERTIFICATES.
+// serveWebhooks serves the webhooks of ../../webhooks, with the certificate in BENCH_CERTIFICATES.
 func serveWebhooks() error {
 	server := webhook.NewServer(webhook.Options{
 		Host:    "127.0.0.1",
@@ -18,6 +19,7 @@ func serveWebhooks() error {
 	})
 	server.Register("/validate", admission.WithValidator(scheme(), validator{}))
 	server.Register("/mutate", admission.WithDefaulter(scheme(), defaulter{}))
+	server.Register("/convert", conversion.NewWebhookHandler(schemeOfBoth(), conversion.NewRegistry()))
 	return server.Start(context.Background())
 }
 
