@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from navarch.client import Client
 from navarch.errors import ConfigError
+from navarch.observe.metrics import MetricSource
 from navarch.operator.certificate import ServingCertificate
 from navarch.operator.endpoints import Address
 from navarch.operator.webhook_server import WebhookServer
@@ -29,6 +30,10 @@ class CertificateSource(Protocol):
     """The certificate of a server, and who signed it: `SecretCertificates`, or `CertificateFiles`."""
 
     ssl_context: ssl.SSLContext
+
+    @property
+    def metrics(self) -> MetricSource | None:
+        """Returns what is measured."""
 
     @property
     def ca_bundle(self) -> bytes:
@@ -53,6 +58,7 @@ class CertificateFiles:
     def __init__(self, certificate: Path, key: Path, authority: Path | None, client: Client) -> None:
         self._serving = ServingCertificate(certificate, key, client.clock)
         self._authority = authority
+        self.metrics: MetricSource | None = None
         self.ssl_context = self._serving.context()
 
     @property
@@ -133,6 +139,11 @@ class HttpsFront:
     def published(self, ca_bundle: bytes) -> None:
         """See `WebhookFront`."""
         self._certificate.published(ca_bundle)
+
+    def metrics(self) -> Iterator[MetricSource]:
+        """See `WebhookFront`."""
+        if self._certificate.metrics is not None:
+            yield self._certificate.metrics
 
     @asynccontextmanager
     async def serving(self, router: WebhookRouter) -> AsyncIterator[WebhookAddress]:

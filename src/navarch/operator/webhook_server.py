@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from navarch.client import Client
 from navarch.errors import ConfigError
+from navarch.observe.metrics import MetricSource
 from navarch.operator.endpoints import Address
 from navarch.webhook.certificate_options import Certificates
 
@@ -46,7 +47,11 @@ class WebhookFront(Protocol):
         ...
 
     def published(self, ca_bundle: bytes) -> None:
-        """Reports that all configurations and CRDs have this bundle."""
+        """Reports that all configurations and CRDs have this bundle; `b""` if one of them lost it."""
+        ...
+
+    def metrics(self) -> Iterator[MetricSource]:
+        """Yields what it measures."""
         ...
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:

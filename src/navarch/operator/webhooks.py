@@ -60,6 +60,8 @@ class ServedWebhooks:
         self._registration: Registration | None = None
         self._publication = RepairLoop(self._client, "publish the CA of the webhooks")
         self._front.on_change(self._publication.trigger)
+        for source in self._front.metrics():
+            metrics.add(source)
         self._conversion: ConversionRegistration | None = None
         self._address: WebhookAddress | None = None
 

@@ -9,6 +9,7 @@ from typing import Any
 from navarch.client import Client
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.server.wire.webhook_client import LocalWebhook, WebhookResponse
+from navarch.observe.metrics import MetricSource
 from navarch.operator.webhook_server import WebhookFront
 from navarch.webhook.configurations import WebhookAddress
 from navarch.webhook.router import WebhookRouter
@@ -69,6 +70,10 @@ class _LocalFront:
 
     def published(self, ca_bundle: bytes) -> None:
         """See `WebhookFront`."""
+
+    def metrics(self) -> Iterator[MetricSource]:
+        """See `WebhookFront`."""
+        yield from ()
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """See `WebhookFront`."""
