@@ -158,7 +158,7 @@ _REQUESTS: Final = Odds(often=0.08, seconds=0.05, rarely=0.01)
 _STARTS: Final = Odds(often=0.4, seconds=0.3, rarely=0.08)
 
 POINTS: Final = (
-    Point("navarch.client.transport", "BodyLines", "next", late(_EVENTS, _line)),
+    Point("navarch.client.watch", "BodyLines", "next", late(_EVENTS, _line)),
     Point("navarch.client.call", "ApiCaller", "call", late(_REQUESTS, _call)),
     Point("navarch.client.call", "ApiCaller", "open", late(_REQUESTS, _open)),
     Point("navarch.cluster.nodes.shim.runtime", "ShimRuntime", "start", late(_STARTS, _start)),

@@ -16,7 +16,8 @@ from navarch.cache import Cached, Change, Collection, as_cached
 from navarch.client import Client, Options
 from navarch.client.target import Readable, kind_of
 from navarch.controller.context import Context
-from navarch.controller.deps import ControllerDeps, OnWrite, Version, Writer
+from navarch.controller.deps import ControllerDeps, OnWrite
+from navarch.controller.triggers import Version, Writer
 from navarch.k8s.core.v1 import ConfigMap
 from scripted import LeapingClock
 

@@ -23,7 +23,7 @@ from navarch.api import Key
 from navarch.cache import Change
 from navarch.client import MergePatch, Request, Response
 from navarch.controller.context import Context
-from navarch.controller.deps import Version
+from navarch.controller.triggers import Version
 from navarch.errors import AlreadyExists, Conflict, NotFound
 
 NAMES = ("a", "b")

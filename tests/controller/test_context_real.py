@@ -19,7 +19,8 @@ from navarch.api import Key, encode
 from navarch.cache import Cache, Change
 from navarch.client import Client, MergePatch
 from navarch.controller.context import Context
-from navarch.controller.deps import ControllerDeps, Version, Writer
+from navarch.controller.deps import ControllerDeps
+from navarch.controller.triggers import Version, Writer
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Service, ServiceAccount
 

@@ -11,7 +11,7 @@ from gadgets import CONFIG_MAP, Gadget
 from navarch.api import Dynamic, Key, controller_of, decode
 from navarch.cache import Cached, Entry
 from navarch.client import MergePatch, Request, Response
-from navarch.controller.deps import Version, Writer
+from navarch.controller.triggers import Version, Writer
 from navarch.errors import AlreadyExists, Conflict, InvalidValueError
 from navarch.k8s.core.v1 import ConfigMap, Namespace
 

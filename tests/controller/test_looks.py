@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from navarch.api import Key, Labels, encode
 from navarch.cache import Cached, Collection, Entry, entry_of
-from navarch.controller.read_tracker import ReadTracker, TrackedRead
+from navarch.controller.triggers import ReadTracker, TrackedRead
 from navarch.k8s.core.v1 import ConfigMap
 
 KIND = Cached(ConfigMap).kind

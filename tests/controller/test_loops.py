@@ -15,8 +15,8 @@ import pytest
 from navarch._base.clock import ManualClock
 from navarch.api import Key, Kind
 from navarch.cache import Entry, entry_of
-from navarch.controller.deps import Version, Writer
 from navarch.controller.detectors import LoopDetector, LoopReport, OwnChange, log_loop
+from navarch.controller.triggers import Version, Writer
 from navarch.errors import InvalidValueError
 from navarch.queue import Work
 

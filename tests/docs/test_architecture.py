@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from watch_walk import walked_files
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "designs" / "architecture.md"
 _NAMED = re.compile(r"`((?:src|operators|tests|scripts)/[\w/.-]+)(?::([\w.]+))?`")
@@ -47,3 +49,10 @@ def test_map_names_three_walks() -> None:
     """Each walk is a list of places: the page cannot pass by naming nothing."""
     walks = PAGE.read_text().split("## Walk ")[1:]
     assert [len(_NAMED.findall(walk.partition("## Where")[0])) > 6 for walk in walks] == [True, True, True]
+
+
+async def test_watch_event_passes_at_most_fifteen_files() -> None:
+    """From the answer of the API server to the reconciler; a new file on the way takes the place of another."""
+    files = await walked_files()
+    assert len(files) <= 15, files
+    assert {"client/watch.py", "cache/informer.py", "queue/queue.py", "controller/reconciliation.py"} <= set(files)

@@ -10,7 +10,7 @@ import pytest
 from navarch._base.backoff import Backoff
 from navarch._base.clock import ManualClock
 from navarch.queue import LOW, QueueOptions, WorkQueue
-from navarch.queue.delaying_queue import DelayingQueue
+from navarch.queue.queue import DelayingQueue
 
 # A key that does not come would be waited for; no test here needs more than a second.
 pytestmark = pytest.mark.timeout(60)

@@ -17,7 +17,7 @@ from navarch._base.backoff import Backoff
 from navarch._base.clock import ManualClock
 from navarch.api.kind import Key
 from navarch.errors import QueueClosedError
-from navarch.queue import NORMAL, QueueOptions, Work, WorkQueue, delaying_queue, priority_queue
+from navarch.queue import NORMAL, QueueOptions, Work, WorkQueue, priority_queue, queue
 
 NAMESPACES = "xyz"
 KEYS = [Key(namespace, str(number)) for namespace in NAMESPACES for number in range(3)]
@@ -65,7 +65,7 @@ class QueueMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         # Small enough that a short history also sorts out what was struck.
-        self.slack = [mock.patch.object(module, "_SLACK", -1) for module in (priority_queue, delaying_queue)]
+        self.slack = [mock.patch.object(module, "_SLACK", -1) for module in (priority_queue, queue)]
         for patch in self.slack:
             patch.start()
         self.runner = asyncio.Runner()

@@ -59,11 +59,9 @@ def test_what_is_missing_is_named() -> None:
     ]
     faults = faults_of(tuple(missing))
     assert "navarch.client.nothing" in faults[0]
-    assert "expected navarch.client.transport.Rows.next to be a coroutine, got nothing of that name" in faults[1]
-    assert (
-        "expected navarch.client.transport.BodyLines.following to be a coroutine, got nothing of that name" in faults[2]
-    )
-    assert "expected navarch.client.transport.BodyLines.__init__ to be a coroutine, got <function" in faults[3]
+    assert "expected navarch.client.watch.Rows.next to be a coroutine, got nothing of that name" in faults[1]
+    assert "expected navarch.client.watch.BodyLines.following to be a coroutine, got nothing of that name" in faults[2]
+    assert "expected navarch.client.watch.BodyLines.__init__ to be a coroutine, got <function" in faults[3]
 
 
 def test_nothing_is_run_where_something_is_missing(
@@ -72,7 +70,7 @@ def test_nothing_is_run_where_something_is_missing(
     """A run without delays would pass, and say nothing."""
     monkeypatch.setattr(cli, "POINTS", (POINTS[0]._replace(method="following"),))
     assert cli.main(["--seed=1", "--version"]) == 2
-    assert "navarch.client.transport.BodyLines.following" in capsys.readouterr().err
+    assert "navarch.client.watch.BodyLines.following" in capsys.readouterr().err
 
 
 def test_same_seed_has_same_delays() -> None:

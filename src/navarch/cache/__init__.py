@@ -11,12 +11,11 @@
 """
 
 from navarch.cache.cache import Cache
-from navarch.cache.cached import Cached, IndexFunction, as_cached
 from navarch.cache.collection import Change, Collection
 from navarch.cache.entry import Entry, Owner, entry_of, only_status_differs
-from navarch.cache.feed import Namespaces
 from navarch.cache.informer import Informer, State
 from navarch.cache.lookup import Lookup
+from navarch.cache.selection import Cached, IndexFunction, Namespaces, as_cached
 
 __all__ = [
     "Cache",

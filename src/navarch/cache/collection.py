@@ -17,8 +17,8 @@ import msgspec
 
 from navarch.api import Key, Labels, encode
 from navarch.api.merge_patch import differing_paths
-from navarch.cache.cached import Cached, IndexFunction
 from navarch.cache.entry import UNKNOWN, Entry
+from navarch.cache.selection import Cached, IndexFunction
 from navarch.cache.store import EntryStore
 from navarch.errors import DecodeError
 

@@ -7,53 +7,9 @@ needs no socket.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
-
-from navarch.errors import ConnectionLostError
-
-
-class BodyLines:
-    """The lines of a response's body as they arrive. A line may span any number of chunks."""
-
-    def __init__(self, response: Response) -> None:
-        self._response = response
-        self._chunks = response.chunks()
-        self._ready: deque[bytes] = deque()
-        self._begun: list[bytes] = []
-
-    async def next(self) -> bytes | None:
-        """Returns the next line without its end; None when the stream has ended.
-
-        Raises `ConnectionLostError` if it ended in the middle of a line.
-        """
-        while not self._ready:
-            chunk = await anext(self._chunks, None)
-            if chunk is None:
-                self._check_complete()
-                return None
-            self._take(chunk)
-        return self._ready.popleft()
-
-    async def close(self) -> None:
-        """Closes the connection."""
-        await self._response.close()
-
-    def _take(self, chunk: bytes) -> None:
-        """Joins the parts of an unfinished line once, when it ends: a line of 10 MB costs no more per byte than a short
-        one.
-        """
-        first, *rest = chunk.split(b"\n")
-        self._begun.append(first)
-        for part in rest:
-            self._ready.append(b"".join(self._begun))
-            self._begun = [part]
-
-    def _check_complete(self) -> None:
-        if any(self._begun):
-            raise ConnectionLostError("expected the end of a line, got the end of the stream")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,9 +19,8 @@ from navarch.controller.declaration import Declared
 from navarch.controller.deps import ControllerDeps
 from navarch.controller.detectors import LoopDetector, LoopReport, log_loop
 from navarch.controller.events import Recorder
-from navarch.controller.read_tracker import ReadTracker
 from navarch.controller.reconciliation import Finalizer, Handlers, Threads, finalizer_name
-from navarch.controller.triggers import Causes, Triggers
+from navarch.controller.triggers import Causes, ReadTracker, Triggers
 from navarch.observe.metrics import ControllerMetrics, Metrics, WorkQueueMetrics
 from navarch.queue import LOW, QueueOptions, WorkQueue
 
@@ -161,8 +160,13 @@ class ControllerBuilder:
             loops=loops,
             causes=causes,
             metrics=metrics,
-            is_meant=_is_meant(declared, self.namespaces),
+            namespaces=self._selected(declared),
         )
+
+    def _selected(self, declared: Declared[Any, Any]) -> Namespaces | None:
+        """Returns the operator's namespaces, unless the controller declares its own, or its kind has none."""
+        is_own = declared.kind.namespaced and declared.cached.namespaces is None
+        return self.namespaces if is_own else None
 
     def _deps(
         self,
@@ -195,13 +199,6 @@ class ControllerBuilder:
             until_gone=declared.options.until_gone,
             context=ThreadContext if any(map(is_plain, filter(None, (declared.reconcile, cleanup)))) else Context,
         )
-
-
-def _is_meant(declared: Declared[Any, Any], namespaces: Namespaces) -> Callable[[Key], bool]:
-    """Returns whether the operator selects the namespace of a key: operators that share a watch may select others later."""
-    if not declared.kind.namespaced or declared.cached.namespaces is not None:
-        return lambda _: True
-    return lambda key: namespaces.all or namespaces.match(key.namespace)
 
 
 def _report_loop(metrics: ControllerMetrics, report: LoopReport) -> None:

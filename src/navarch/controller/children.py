@@ -15,8 +15,9 @@ from navarch.client import MergePatch, Preconditions
 from navarch.client.bodies import Propagation
 from navarch.client.target import Readable, kind_of, reader_of
 from navarch.controller.apply_cache import Child, annotations_of, digest_of
-from navarch.controller.deps import ControllerDeps, Version, Writer
+from navarch.controller.deps import ControllerDeps
 from navarch.controller.reader import is_no_such_object, kind_of_object, namespace_for, view
+from navarch.controller.triggers import Version, Writer
 from navarch.controller.write_recorder import collection_for, is_last, record_write, wire_of
 from navarch.errors import Conflict, DecodeError, InvalidValueError, NotFound
 

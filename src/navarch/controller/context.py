@@ -29,10 +29,8 @@ from navarch.controller.children import (
     refuse_undeclared,
     unwanted,
 )
-from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.deps import ControllerDeps
 from navarch.controller.event_records import EventType
-from navarch.controller.log_fields import ReconcileFields
-from navarch.controller.read_tracker import TrackedRead
 from navarch.controller.reader import (
     Query,
     kind_of_object,
@@ -43,9 +41,10 @@ from navarch.controller.reader import (
     read_orphans,
     read_owned,
 )
+from navarch.controller.triggers import TrackedRead, Writer
 from navarch.controller.write_recorder import recording_client
 from navarch.errors import ClosedError, InvalidValueError
-from navarch.observe.logs import Log
+from navarch.observe.logs import Log, ReconcileFields
 
 __all__ = ["Context", "ThreadContext"]
 

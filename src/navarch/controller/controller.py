@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,15 +10,15 @@ from typing import Any
 from navarch._base.deadlines import Deadlines
 from navarch._base.tasks import is_cancelled
 from navarch.api import Key, Object
-from navarch.cache import Collection, Entry
+from navarch.cache import Collection, Entry, Namespaces
 from navarch.controller.context import Context
 from navarch.controller.contract import Result
-from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.deps import ControllerDeps
 from navarch.controller.detectors import LoopDetector, MisuseDetector
 from navarch.controller.outcomes import Outcomes
 from navarch.controller.reconciliation import Handlers, Reconciliation, Threads
 from navarch.controller.status import mark_mismatch
-from navarch.controller.triggers import Causes
+from navarch.controller.triggers import Causes, Writer
 from navarch.errors import DecodeError, QueueClosedError
 from navarch.observe import logs, traces
 from navarch.observe.metrics import ControllerMetrics, Outcome
@@ -34,7 +33,7 @@ _TURN_SECONDS = 0.01
 class ControllerParts:
     """The parts of a controller.
 
-    `is_meant` returns whether the operator selects an object: the collection may be shared with operators that select more.
+    `namespaces` are those that the operator selects, None if all: the collection may be shared with operators that select more.
     """
 
     name: str
@@ -47,7 +46,7 @@ class ControllerParts:
     loops: LoopDetector
     causes: Causes
     metrics: ControllerMetrics
-    is_meant: Callable[[Key], bool]
+    namespaces: Namespaces | None
 
 
 class Controller:
@@ -62,6 +61,7 @@ class Controller:
         self._concurrency = concurrency
         self._clock = parts.deps.clock
         self._queue = parts.queue
+        self._rng = parts.deps.client.rng
         self._turned_at = 0.0
         self._deadlines = Deadlines(self._clock, timeout)
         self._reconciliation = Reconciliation(parts.deps, parts.collection, parts.handlers, self._deadlines)
@@ -113,7 +113,7 @@ class Controller:
 
     async def _take(self, work: Work[Key]) -> None:
         entry = self._parts.collection.entry(work.key)
-        if entry is None or not self._parts.is_meant(work.key):
+        if entry is None or not self._selects(work.key.namespace):
             self._outcomes.forget(work.key)
             self._parts.deps.apply_cache.forget(work.key)
             self._parts.deps.reads.forget(work.key)
@@ -130,6 +130,9 @@ class Controller:
         except Exception as error:  # noqa: BLE001 - whatever was overlooked, the worker goes on
             outcome = self._outcomes.raised(work.key, error, None, self._log.bind(object=str(work.key)))
         self._parts.metrics.finished(outcome, self._clock.monotonic() - started)
+
+    def _selects(self, namespace: str) -> bool:
+        return self._parts.namespaces is None or self._parts.namespaces.match(namespace)
 
     async def _attempt(self, entry: Entry, work: Work[Key]) -> Outcome:
         parts = self._parts
@@ -154,7 +157,7 @@ class Controller:
         return self._outcomes.returned(work.key, result, ctx.log)
 
     def _new_id(self) -> str:
-        return f"{self._parts.deps.client.rng.getrandbits(64):016x}"
+        return f"{self._rng.getrandbits(64):016x}"
 
     async def _traced(self, entry: Entry, primary: Any, ctx: Context, *, is_failing: bool) -> Result | None:
         if not traces.enabled():

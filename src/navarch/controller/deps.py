@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from navarch._base.clock import Clock
 from navarch.api import Dynamic, Key, Kind, Object
@@ -14,37 +14,12 @@ from navarch.cache.lookup import selector_of
 from navarch.client import Client
 from navarch.controller.apply_cache import ApplyCache
 from navarch.controller.events import Recorder
-from navarch.controller.read_tracker import ReadTracker
+from navarch.controller.triggers import ReadTracker, Version, Writer
 from navarch.errors import DecodeError
 from navarch.observe.logs import logger
 
 _log = logger("navarch.controller")
 _REPORTED_OBJECTS = 1000
-
-
-class Writer(NamedTuple):
-    """The controller, and the key it reconciled, that made a write."""
-
-    controller: str
-    key: Key
-
-
-class Version(NamedTuple):
-    """One resourceVersion of one object; the token of the reason "this changed" in a work queue."""
-
-    kind: Kind
-    key: Key
-    version: int
-
-    @property
-    def object(self) -> tuple[Kind, Key]:
-        """The object that has this version."""
-        return self.kind, self.key
-
-    @property
-    def end(self) -> Version:
-        """The token of the reason "this was deleted" after this version; the queue retracts it on its own."""
-        return Version(self.kind, self.key, -self.version)
 
 
 OnWrite = Callable[[Writer, Version, Entry | None, Entry], None]

@@ -15,7 +15,7 @@ from navarch.api import Key, Kind, encode
 from navarch.api.merge_patch import differing_paths
 from navarch.cache import Collection, Entry
 from navarch.controller.contract import requeue_reason
-from navarch.controller.deps import Version, Writer
+from navarch.controller.triggers import Version, Writer
 from navarch.errors import InvalidValueError
 from navarch.observe.logs import logger
 from navarch.queue import Work

@@ -21,9 +21,10 @@ from navarch.cache import Collection, Entry
 from navarch.client import Client, MergePatch
 from navarch.controller.context import Context, ThreadContext
 from navarch.controller.contract import Result
-from navarch.controller.deps import ControllerDeps, Writer
+from navarch.controller.deps import ControllerDeps
 from navarch.controller.outcomes import clear_failed, is_failure
 from navarch.controller.status import StatusWriter, clear_mismatch
+from navarch.controller.triggers import Writer
 from navarch.controller.write_recorder import is_last, record_write, wire_of
 from navarch.errors import Conflict, DefinitionError, NotFound
 

@@ -11,7 +11,8 @@ from navarch.api import Dynamic, Key, Kind, Object, encode
 from navarch.cache import Collection, Entry
 from navarch.client import Client, Request, Response, Transport
 from navarch.client.transport import WrappedTransport
-from navarch.controller.deps import ControllerDeps, Version, Writer
+from navarch.controller.deps import ControllerDeps
+from navarch.controller.triggers import Version, Writer
 
 __all__ = ["recording_client"]
 

@@ -9,8 +9,9 @@ that know neither, such as pytest's. The runtime binds the fields `controller`, 
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from types import TracebackType
@@ -19,11 +20,12 @@ from typing import Final, Literal, TextIO
 from navarch.errors import InvalidValueError
 from navarch.observe.rendering import ConsoleFormatter, JsonFormatter, Words
 
-__all__ = ["Log", "logger", "setup", "within"]
+__all__ = ["Log", "ReconcileFields", "logger", "setup", "within"]
 
 Format = Literal["auto", "json", "console"]
 
 _LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+_RECONCILE_FIELDS: Final = ("controller", "object", "reconcile_id", "reason")
 _CALLER: Final = 3  # frames from the record to the caller of `log.info(…)`
 
 
@@ -151,3 +153,43 @@ def _add_surrounding_fields(record: logging.LogRecord) -> bool:
     if surrounding is not None:
         record.fields = {**surrounding.fields, **getattr(record, "fields", {})}
     return True
+
+
+class ReconcileFields(Mapping[str, object]):
+    """The fields of a reconcile, computed only when a record is written: most reconciles write none.
+
+    The id is generated on first use.
+    """
+
+    __slots__ = ("_controller", "_id", "_key", "_kind", "_reasons")
+
+    def __init__(self, controller: str, kind: str, key: object, reasons: tuple[str, ...], reconcile_id: str) -> None:
+        self._controller = controller
+        self._kind = kind
+        self._key = key
+        self._reasons = reasons
+        self._id = reconcile_id
+
+    @property
+    def reconcile_id(self) -> str:
+        """The unique id of the reconcile."""
+        if not self._id:
+            self._id = os.urandom(8).hex()
+        return self._id
+
+    def __getitem__(self, name: str) -> object:
+        if name == "controller":
+            return self._controller
+        if name == "object":
+            return f"{self._kind} {self._key}"
+        if name == "reconcile_id":
+            return self.reconcile_id
+        if name == "reason":
+            return ", ".join(self._reasons)
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_RECONCILE_FIELDS)
+
+    def __len__(self) -> int:
+        return len(_RECONCILE_FIELDS)

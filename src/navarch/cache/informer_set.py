@@ -1,102 +1,28 @@
-"""Runs one informer for all namespaces, or one for each selected namespace."""
+"""`InformerSet`: one informer for all namespaces, or one for each selected namespace."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 from navarch._base.tasks import cancel_and_wait
 from navarch.cache.collection import Change, Collection
 from navarch.cache.informer import Informer
-from navarch.errors import InvalidValueError
-
-_MAGIC = set("*?[")
-
-
-class Namespaces:
-    """Names and patterns of namespaces; none means all of them. They may change at run time.
-
-    A pattern has `*` and `?`; one that begins with `!` excludes the namespaces that it matches.
-
-    >>> team = Namespaces("team-*", "!team-x")
-    >>> team.match("team-a"), team.match("team-x"), team.match("default")
-    (True, False, False)
-    >>> Namespaces().match("anything")
-    True
-    """
-
-    def __init__(self, *patterns: str) -> None:
-        self._patterns = _checked(patterns)
-        self._listeners: list[Callable[[], None]] = []
-
-    def __repr__(self) -> str:
-        return f"Namespaces({', '.join(map(repr, self._patterns))})"
-
-    @property
-    def patterns(self) -> tuple[str, ...]:
-        """The names and patterns as they were given."""
-        return self._patterns
-
-    @property
-    def all(self) -> bool:
-        """True if every namespace is selected, so that one watch serves all."""
-        return not self._patterns
-
-    @property
-    def names(self) -> frozenset[str] | None:
-        """The namespaces, if they are known without a list of the cluster's namespaces."""
-        if self.all or any(pattern.startswith("!") or _MAGIC & set(pattern) for pattern in self._patterns):
-            return None
-        return frozenset(self._patterns)
-
-    def match(self, namespace: str) -> bool:
-        """Returns True if this namespace is selected."""
-        wanted = [pattern for pattern in self._patterns if not pattern.startswith("!")]
-        unwanted = [pattern[1:] for pattern in self._patterns if pattern.startswith("!")]
-        return (not wanted or _any_match(namespace, wanted)) and not _any_match(namespace, unwanted)
-
-    def change(self, *patterns: str) -> None:
-        """Selects other namespaces: watches of new ones start, watches of removed ones end."""
-        self._patterns = _checked(patterns)
-        for listener in list(self._listeners):
-            listener()
-
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Calls `listener` after every change."""
-        self._listeners.append(listener)
-
-    def unlisten(self, listener: Callable[[], None]) -> None:
-        """Removes the listener."""
-        self._listeners.remove(listener)
-
-
-def _any_match(namespace: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(namespace, pattern) for pattern in patterns)
-
-
-def _checked(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    for pattern in patterns:
-        if not pattern.strip("!"):
-            raise InvalidValueError(
-                f"expected the name or pattern of namespaces, got {pattern!r}; leave it out for all"
-            )
-    return tuple(dict.fromkeys(patterns))
-
+from navarch.cache.selection import Namespaces
 
 Watcher = Callable[[Collection[Any], str | None], Informer]
 
 
-class Feed:
+class InformerSet:
     """Keeps a collection up to date in the selected namespaces.
 
-    `watcher` creates the informer of a namespace. `cluster` returns the feed of the cluster's own namespaces; it is
+    `watcher` creates the informer of a namespace. `cluster` returns the informers of the cluster's own namespaces; it is
     called only for patterns.
     """
 
     def __init__(
-        self, collection: Collection[Any], namespaces: Namespaces, watcher: Watcher, cluster: Callable[[], Feed]
+        self, collection: Collection[Any], namespaces: Namespaces, watcher: Watcher, cluster: Callable[[], InformerSet]
     ) -> None:
         self.collection = collection
         self._meant = [namespaces]
@@ -111,7 +37,7 @@ class Feed:
         collection.namespaces = set()
 
     def join(self, namespaces: Namespaces) -> None:
-        """Adds another selection; the feed keeps the union of all of them."""
+        """Adds another selection; the set keeps the union of all of them."""
         if not any(namespaces is known for known in self._meant):
             self._meant.append(namespaces)
             if self._is_running:

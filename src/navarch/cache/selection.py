@@ -1,9 +1,10 @@
-"""`Cached`: the objects of a kind to cache, and how much of each."""
+"""Which objects are cached: of which kind and how much of each (`Cached`), and in which namespaces (`Namespaces`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ T = TypeVar("T")
 
 IndexFunction = Callable[[Any], Iterable[str]]
 
+_MAGIC = set("*?[")
 _PARTIAL = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
 
 
@@ -113,3 +115,73 @@ def _copy(source: dict[str, Any], target: dict[str, Any], path: list[str]) -> No
         _copy(source[name], target.setdefault(name, {}), rest)
     else:
         target[name] = source[name]
+
+
+class Namespaces:
+    """Names and patterns of namespaces; none means all of them. They may change at run time.
+
+    A pattern has `*` and `?`; one that begins with `!` excludes the namespaces that it matches.
+
+    >>> team = Namespaces("team-*", "!team-x")
+    >>> team.match("team-a"), team.match("team-x"), team.match("default")
+    (True, False, False)
+    >>> Namespaces().match("anything")
+    True
+    """
+
+    def __init__(self, *patterns: str) -> None:
+        self._patterns = _checked(patterns)
+        self._listeners: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"Namespaces({', '.join(map(repr, self._patterns))})"
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names and patterns as they were given."""
+        return self._patterns
+
+    @property
+    def all(self) -> bool:
+        """True if every namespace is selected, so that one watch serves all."""
+        return not self._patterns
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The namespaces, if they are known without a list of the cluster's namespaces."""
+        if self.all or any(pattern.startswith("!") or _MAGIC & set(pattern) for pattern in self._patterns):
+            return None
+        return frozenset(self._patterns)
+
+    def match(self, namespace: str) -> bool:
+        """Returns True if this namespace is selected."""
+        wanted = [pattern for pattern in self._patterns if not pattern.startswith("!")]
+        unwanted = [pattern[1:] for pattern in self._patterns if pattern.startswith("!")]
+        return (not wanted or _any_match(namespace, wanted)) and not _any_match(namespace, unwanted)
+
+    def change(self, *patterns: str) -> None:
+        """Selects other namespaces: watches of new ones start, watches of removed ones end."""
+        self._patterns = _checked(patterns)
+        for listener in list(self._listeners):
+            listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Calls `listener` after every change."""
+        self._listeners.append(listener)
+
+    def unlisten(self, listener: Callable[[], None]) -> None:
+        """Removes the listener."""
+        self._listeners.remove(listener)
+
+
+def _any_match(namespace: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(namespace, pattern) for pattern in patterns)
+
+
+def _checked(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        if not pattern.strip("!"):
+            raise InvalidValueError(
+                f"expected the name or pattern of namespaces, got {pattern!r}; leave it out for all"
+            )
+    return tuple(dict.fromkeys(patterns))
