@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -31,8 +31,7 @@ from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthori
 from navarch.cluster.server.pipeline.authorization.impersonation import Impersonator
 from navarch.cluster.server.pipeline.authorization.reviews import Reviews
 from navarch.cluster.server.pipeline.crd_controller import CrdController
-from navarch.cluster.server.pipeline.endpoints.call import Kernel
-from navarch.cluster.server.pipeline.node_endpoints import stream_endpoints
+from navarch.cluster.server.pipeline.endpoints.call import Kernel, RequestAuthorizer, ResourceCall
 from navarch.cluster.server.pipeline.nonresource.discovery import DiscoveryDocuments
 from navarch.cluster.server.pipeline.nonresource.metrics import RequestCounts, TaskMetrics, metrics_page
 from navarch.cluster.server.pipeline.nonresource.openapi import OpenApi
@@ -44,12 +43,12 @@ from navarch.cluster.server.pipeline.nonresource.pages import (
     NonResourcePages,
     OpenId,
 )
-from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, NodeDirectory
+from navarch.cluster.server.pipeline.streams.node_access import NO_NODES, NodeAccess, NodeDirectory
 from navarch.cluster.server.pipeline.subresources import BUILTIN_ENDPOINTS
 from navarch.cluster.server.pipeline.subresources.reviews import access_endpoints
 from navarch.cluster.server.pipeline.subresources.scale import scale_custom
 from navarch.cluster.server.server import ApiServer, Page, ServerParts
-from navarch.cluster.server.wire.request import Json, User
+from navarch.cluster.server.wire.request import Json, Reply, User
 from navarch.cluster.server.wire.webhook_client import LocalWebhook, WebhookClient
 from navarch.cluster.storage import Storage, StorageError
 from navarch.k8s.published import published
@@ -153,7 +152,7 @@ class AssembledServer:
             audit=counts,
             endpoints={
                 **access_endpoints(reviews, self.tokens),
-                **stream_endpoints(self._nodes, self.authorizer),
+                **_stream_endpoints(self._nodes, self.authorizer),
                 **BUILTIN_ENDPOINTS,
                 ("*", "*", "scale"): scale_custom,
             },
@@ -215,3 +214,48 @@ class AssembledServer:
             self._namespaces.pop(name, None)
         else:
             self._namespaces[name] = new
+
+
+_Endpoint = Callable[[ResourceCall], Awaitable[Reply]]
+
+
+def _stream_endpoints(nodes: NodeDirectory, authorizer: RequestAuthorizer) -> dict[tuple[str, str, str], _Endpoint]:
+    """What serves the subresources that lead to nodes, by group, resource and subresource; imported with the first request."""
+    reaching = NodeAccess(nodes, authorizer)
+    return {
+        ("", "pods", "log"): partial(_log, nodes),
+        ("", "pods", "exec"): partial(_execute, reaching),
+        ("", "pods", "attach"): partial(_attach, reaching),
+        ("", "pods", "portforward"): partial(_forward, reaching),
+        **{("", plural, "proxy"): partial(_proxy, nodes) for plural in ("pods", "services", "nodes")},
+    }
+
+
+async def _log(nodes: NodeDirectory, call: ResourceCall) -> Reply:
+    from navarch.cluster.server.pipeline.streams.logs import log  # noqa: PLC0415 - see above
+
+    return await log(nodes, call)
+
+
+async def _execute(reaching: NodeAccess, call: ResourceCall) -> Reply:
+    from navarch.cluster.server.pipeline.streams.remote_command import execute  # noqa: PLC0415 - see above
+
+    return await execute(reaching, call)
+
+
+async def _attach(reaching: NodeAccess, call: ResourceCall) -> Reply:
+    from navarch.cluster.server.pipeline.streams.remote_command import attach  # noqa: PLC0415 - see above
+
+    return await attach(reaching, call)
+
+
+async def _forward(reaching: NodeAccess, call: ResourceCall) -> Reply:
+    from navarch.cluster.server.pipeline.streams.port_forward import forward  # noqa: PLC0415 - see above
+
+    return await forward(reaching, call)
+
+
+async def _proxy(nodes: NodeDirectory, call: ResourceCall) -> Reply:
+    from navarch.cluster.server.pipeline.proxy.proxy import proxy  # noqa: PLC0415 - see above
+
+    return await proxy(nodes, call)

@@ -1,6 +1,8 @@
 """Storage of the embedded server: in memory, in a file, or in a real etcd."""
 
 from navarch.cluster.storage.protocol import (
+    EVENT_SECONDS,
+    EVENTS_PREFIX,
     ChangedError,
     CompactedError,
     Event,
@@ -14,6 +16,8 @@ from navarch.cluster.storage.protocol import (
 )
 
 __all__ = [
+    "EVENTS_PREFIX",
+    "EVENT_SECONDS",
     "ChangedError",
     "CompactedError",
     "Event",

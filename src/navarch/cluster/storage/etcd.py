@@ -10,6 +10,8 @@ from navarch._base.clock import Clock, SystemClock
 from navarch._base.tasks import TaskSet
 from navarch.cluster.storage.etcd_watch import EtcdWatcher, SharedEtcdWatch, decoded, encoded
 from navarch.cluster.storage.protocol import (
+    EVENT_SECONDS,
+    EVENTS_PREFIX,
     ChangedError,
     CompactedError,
     StorageError,
@@ -33,8 +35,6 @@ from navarch.etcd import (
 )
 from navarch.etcd.leases import Leases
 
-_EVENTS: Final = "/registry/events/"
-_EVENT_SECONDS: Final = 3600
 _SHARED_SECONDS: Final = 60
 _SHARED_KEYS: Final = 1000
 
@@ -54,10 +54,10 @@ class EventLeases:
 
     async def lease_of(self, key: str) -> int:
         """Returns the lease for a write to the key now; 0 if the key does not expire."""
-        if not key.startswith(_EVENTS):
+        if not key.startswith(EVENTS_PREFIX):
             return 0
         if self._left <= 0 or self._clock.monotonic() >= self._until:
-            self._id = (await self._leases.grant(_EVENT_SECONDS + _SHARED_SECONDS)).id
+            self._id = (await self._leases.grant(EVENT_SECONDS + _SHARED_SECONDS)).id
             self._until, self._left = self._clock.monotonic() + _SHARED_SECONDS, _SHARED_KEYS
         self._left -= 1
         return self._id

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+EVENTS_PREFIX: Final = "/registry/events/"
+EVENT_SECONDS: Final = 3600
+"""How long Event objects are kept after their last change, as in Kubernetes."""
 
 
 class StorageError(Exception):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,6 @@ _MOST_CLAUSES = 256
 """Nobody accepts more; the rest of a longer header is not looked at."""
 _KINDS = frozenset({"Table", "PartialObjectMetadata", "PartialObjectMetadataList"})
 _UNKNOWN = "<unknown>"
-_HIDDEN = "deprecated.daemonset.template.generation"
 _INCLUDES = ("", "None", "Metadata", "Object")
 
 
@@ -79,8 +78,13 @@ def _form(clause: str, media_types: tuple[str, ...]) -> ResponseForm | None:
     return ResponseForm(media_type, kind, given["v"])
 
 
-Rows = tuple[Sequence[TableColumn], Callable[[Json], list[Any]]]
-"""The columns of a table, and what gives the cells of an object."""
+class TableRows(NamedTuple):
+    """The columns of a table, what gives the cells of an object, and an annotation that rows do not show."""
+
+    columns: Sequence[TableColumn]
+    cells: Callable[[Json], list[Any]]
+    hidden_annotation: str = ""
+
 
 _log = logging.getLogger("navarch.cluster.server")
 
@@ -115,7 +119,7 @@ def shaped(data: bytes, resource: ResourceType, form: ResponseForm, request: Api
     if not form.kind:
         return written(data, form)
     if form.kind == "PartialObjectMetadata":
-        return written(_partial_of(data, form.version), form)
+        return written(_partial_of(data, form.version, resource.hidden_annotation), form)
     value: Json = msgspec.json.decode(data)
     if form.kind == "Table":
         return written(_table(_rows(resource), [value], _of_one(value), request), form)
@@ -124,15 +128,15 @@ def shaped(data: bytes, resource: ResourceType, form: ResponseForm, request: Api
     raise _not_acceptable(form, resource, "is not a list", resource.kind)
 
 
-def shaped_part(value: Json, rows: Rows, form: ResponseForm, request: ApiRequest) -> bytes:
+def shaped_part(value: Json, rows: TableRows, form: ResponseForm, request: ApiRequest) -> bytes:
     """The same for a part of an object that has a kind of its own."""
     if form.kind == "Table":
         return written(_table(rows, [value], _of_one(value), request), form)
     return written(_partial(value, form.version) if form.kind == "PartialObjectMetadata" else value, form)
 
 
-def _rows(resource: ResourceType) -> Rows:
-    return resource.columns, resource.strategy.cells
+def _rows(resource: ResourceType) -> TableRows:
+    return TableRows(resource.columns, resource.strategy.cells, resource.hidden_annotation)
 
 
 def _not_acceptable(form: ResponseForm, resource: ResourceType, is_what: str, kind: str) -> StatusError:
@@ -159,7 +163,7 @@ def list_reply(
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"meta.k8s.io/{form.version}",
         "metadata": metadata,
-        "items": [_partial(value, form.version) for value in values] or None,
+        "items": [_partial(value, form.version, resource.hidden_annotation) for value in values] or None,
     }
     return written(partial, form)
 
@@ -182,43 +186,43 @@ def _without_kind(item: bytes, resource: ResourceType) -> bytes:
     return msgspec.json.encode({name: part for name, part in value.items() if name not in {"apiVersion", "kind"}})
 
 
-def _partial_of(data: bytes, version: str) -> bytes:
+def _partial_of(data: bytes, version: str, hidden: str) -> bytes:
     """The metadata as it stands in the bytes of the object: what is around it is only looked over."""
-    if _HIDDEN.encode() in data:
-        return msgspec.json.encode(_partial(msgspec.json.decode(data), version))
+    if hidden and hidden.encode() in data:
+        return msgspec.json.encode(_partial(msgspec.json.decode(data), version, hidden))
     head = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%b","metadata":' % version.encode()
     return b"%b%b}" % (head, _metadata_in.decode(data).metadata)
 
 
-def _partial(value: Json, version: str) -> Json:
+def _partial(value: Json, version: str, hidden: str = "") -> Json:
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": f"meta.k8s.io/{version}",
-        "metadata": _shown(value["metadata"]),
+        "metadata": _shown(value["metadata"], hidden),
     }
 
 
-def _shown(metadata: Json) -> Json:
-    """Without what Kubernetes notes in whole DaemonSets only."""
-    if _HIDDEN not in (metadata.get("annotations") or ()):
+def _shown(metadata: Json, hidden: str) -> Json:
+    """Without the annotation that only whole objects have."""
+    if not hidden or hidden not in (metadata.get("annotations") or ()):
         return metadata
-    annotations = {name: text for name, text in metadata["annotations"].items() if name != _HIDDEN}
+    annotations = {name: text for name, text in metadata["annotations"].items() if name != hidden}
     rest = {name: part for name, part in metadata.items() if name != "annotations"}
     return {**rest, "annotations": annotations} if annotations else rest
 
 
-def _table(rows: Rows, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
+def _table(rows: TableRows, values: Iterable[Json], metadata: Json, request: ApiRequest) -> Json:
     include = request.parameter("includeObject")
     if include not in _INCLUDES:
         why = f"Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
         raise bad_request(f"Unable to convert to Table as requested: includeObject: {why}")
-    columns, cells = rows
+    columns, cells, hidden = rows
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": [column.definition() for column in columns],
-        "rows": [_row(_cells(columns, cells, value), value, include) for value in values],
+        "rows": [_row(_cells(columns, cells, value), value, include, hidden) for value in values],
     }
 
 
@@ -247,12 +251,12 @@ def empty_table(resource: ResourceType, metadata: Json) -> Json:
     }
 
 
-def _row(cells: list[Any], value: Json, include: str) -> Json:
+def _row(cells: list[Any], value: Json, include: str, hidden: str) -> Json:
     row: Json = {"cells": cells, "object": None}
     if include == "Object":
         row["object"] = value
     elif include != "None":
-        row["object"] = _partial(value, "v1")
+        row["object"] = _partial(value, "v1", hidden)
     return row
 
 

@@ -182,6 +182,12 @@ class ResourceType(msgspec.Struct, frozen=True, kw_only=True):
     """Field selectors may name `metadata.namespace`."""
     unknown_field_label: str = ""
     """The message about a field selector that names `{path}`; empty for the usual one."""
+    is_own_namespace: bool = False
+    """Whether paths below a namespace of the same name lead to it: `/api/v1/namespaces/a/finalize`."""
+    hidden_annotation: str = ""
+    """An annotation that whole objects have, and answers with metadata alone lack."""
+    stored_as: tuple[str, str] | None = None
+    """The group and version in which Kubernetes stores the kind, if neither is the one that is served."""
     reset_fields: Mapping[str, FieldReset] = msgspec.field(default_factory=dict)
     """By subresource ("" is the object itself) of a built-in kind: the fields that the manager of a write does not own."""
     deprecation: str = ""

@@ -89,10 +89,9 @@ def _is_in_scope(info: RequestInfo, resource: ResourceType) -> bool:
         return bool(info.namespace or not info.name)
     if not info.namespace:
         return True
-    # `/api/v1/namespaces/a` is about the namespace a, which is its own.
-    path = f"/api/{info.version}/namespaces/{info.name}"
-    is_own = resource.plural == "namespaces" and not resource.group and info.namespace == info.name
-    return is_own and not info.path.startswith(f"{path}/namespaces/")
+    path = f"/api/{info.version}/{resource.plural}/{info.name}"
+    is_own = resource.is_own_namespace and info.namespace == info.name
+    return is_own and not info.path.startswith(f"{path}/{resource.plural}/")
 
 
 def _methods(info: RequestInfo, resource: ResourceType) -> dict[str, tuple[str, ...]]:

@@ -146,6 +146,9 @@ def _resource_type(found: _Discovered, ages: Ages, rules: Rules) -> ResourceType
         has_watch_cache=rules.has_watch_cache,
         selects_namespace=rules.selects_namespace,
         unknown_field_label=rules.unknown_field_label,
+        is_own_namespace=rules.is_own_namespace,
+        hidden_annotation=rules.hidden_annotation,
+        stored_as=rules.stored_as,
         reset_fields=field_resets(group, kind),
     )
 

@@ -16,15 +16,6 @@ _AGGREGATED = "as=APIGroupDiscoveryList"
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _CLIENTS = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]
 
-_STORED_AS = {
-    ("events.k8s.io", "Event"): ("", "v1"),
-    ("autoscaling", "HorizontalPodAutoscaler"): ("autoscaling", "v2"),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): ("admissionregistration.k8s.io", "v1beta1"),
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): ("admissionregistration.k8s.io", "v1beta1"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): ("apiextensions.k8s.io", "v1beta1"),
-}
-"""The built-in kinds that Kubernetes stores in another group or version than it serves them in."""
-
 
 class DiscoveryDocuments:
     """What `/api`, `/apis` and the paths below them say; made anew when the catalog changes."""
@@ -107,8 +98,9 @@ class DiscoveryDocuments:
     def _storage_hash(self, group: str, version: str, item: Json) -> str:
         """Changes when the objects are stored in another version: clients see then that they must be written anew."""
         resource = self._catalog.find(group, version, item["name"])
-        stored = resource.storage_version if resource is not None and resource.is_custom else version
-        stored_group, stored = _STORED_AS.get((group, item["kind"]), (group, stored))
+        stored_group, stored = group, version
+        if resource is not None:
+            stored_group, stored = resource.stored_as or (group, resource.storage_version)
         digest = hashlib.sha256(f"{stored_group}/{stored}/{item['kind']}".encode()).digest()
         return base64.b64encode(digest[:8]).decode()
 

@@ -18,7 +18,7 @@ from navarch.cluster.server.objects.fields.managers import updated
 from navarch.cluster.server.objects.fields.sets import LEAF, Tree, difference, has
 from navarch.cluster.server.objects.registry import Found, value_of
 from navarch.cluster.server.objects.request_bodies import duplicate_faults, strict_faults
-from navarch.cluster.server.objects.response_bodies import asked_form, shaped_part
+from navarch.cluster.server.objects.response_bodies import TableRows, asked_form, shaped_part
 from navarch.cluster.server.objects.types import TableColumn
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import patch_options, write_options
@@ -175,7 +175,7 @@ def scale_reply(call: ResourceCall, value: Json) -> Reply:
         why = f"you requested {form.kind}, but the requested object is not a list ({go_type})"
         raise StatusError(406, "NotAcceptable", why)
     columns = _CUSTOM_COLUMNS if call.resource.is_custom else _COLUMNS
-    body = shaped_part(value, (columns, cells), form, call.request)
+    body = shaped_part(value, TableRows(columns, cells), form, call.request)
     return Reply(200, body, content_type=form.media_type, warnings=call.warnings)
 
 

@@ -193,6 +193,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         _POLICY,
         check=check_mutating_policy,
         cells=policy_cells("mutations"),
+        stored_as=("admissionregistration.k8s.io", "v1beta1"),
     ),
     ("admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings"): replace(
         _POLICY_BINDING,
@@ -203,6 +204,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         _POLICY_BINDING,
         check=check_mutating_binding,
         cells=policy_binding_cells,
+        stored_as=("admissionregistration.k8s.io", "v1beta1"),
     ),
     ("flowcontrol.apiserver.k8s.io/v1", "flowschemas"): Rules(
         default=default_flow_schema,
@@ -223,5 +225,6 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ),
     ("apiextensions.k8s.io/v1", "customresourcedefinitions"): Rules(
         storage_prefix="apiextensions.k8s.io/customresourcedefinitions",
+        stored_as=("apiextensions.k8s.io", "v1beta1"),
     ),
 }

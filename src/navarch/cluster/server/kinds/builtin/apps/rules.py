@@ -272,6 +272,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         warnings=template_warnings,
         counts_generation=True,
         cells=daemon_set_cells,
+        hidden_annotation=_NOTE,
     ),
     ("apps/v1", "controllerrevisions"): Rules(
         cells=revision_cells,

@@ -13,13 +13,11 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of
 from navarch.cluster.server.objects.metadata import immutable_faults
 from navarch.cluster.server.wire.causes import invalid, required
 from navarch.cluster.server.wire.request import Json
-from navarch.cluster.storage import ChangedError, Storage, StorageError
+from navarch.cluster.storage import EVENT_SECONDS, EVENTS_PREFIX, ChangedError, Storage, StorageError
 from navarch.errors import Cause
 
 _log = logging.getLogger("navarch.cluster.server")
 
-_PREFIX: Final = "/registry/events/"
-_KEPT_SECONDS: Final = 3600.0
 _LOOK_SECONDS: Final = 60.0
 
 
@@ -49,10 +47,10 @@ class EventExpiry:
                 _log.debug("the expiry of Events failed: %s; retried in 60 s", error)
 
     async def _forget_old(self) -> None:
-        now, page = self._clock.monotonic(), await self._storage.page(_PREFIX)
+        now, page = self._clock.monotonic(), await self._storage.page(EVENTS_PREFIX)
         self._seen = {item.key: self._known(item.key, item.revision, now) for item in page.items}
         for key, seen in self._seen.items():
-            if now - seen.since >= _KEPT_SECONDS:
+            if now - seen.since >= EVENT_SECONDS:
                 with contextlib.suppress(ChangedError):  # somebody has added to it, or deleted it
                     await self._storage.delete(key, expected=seen.revision)
 

@@ -226,6 +226,7 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
     ("v1", "namespaces"): Rules(
         deletion=DeletionRules(has_spec_finalizers=True, checks_in_storage=True),
         selects_namespace=False,
+        is_own_namespace=True,
         default=default_namespace,
         create=create_namespace,
         check=check_namespace,
@@ -279,5 +280,6 @@ RULES: Final[dict[tuple[str, str], Rules]] = {
         cells=events_v1_cells,
         creates_on_update=True,
         convert=convert_events,
+        stored_as=("", "v1"),
     ),
 }

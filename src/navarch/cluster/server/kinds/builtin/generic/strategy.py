@@ -107,6 +107,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """Field selectors may name `metadata.namespace`."""
     unknown_field_label: str = ""
     """The message about a field selector that names `{path}`; empty for the usual one."""
+    is_own_namespace: bool = False
+    """Paths below a namespace of the same name lead to the object."""
+    hidden_annotation: str = ""
+    """An annotation that answers with metadata alone lack."""
+    stored_as: tuple[str, str] | None = None
+    """The group and version in which Kubernetes stores the kind, if neither is the one that is served."""
     storage_prefix: str = ""
     """The prefix of the keys in etcd, below `/registry/`; "" is the name of the resource."""
 
