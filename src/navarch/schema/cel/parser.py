@@ -124,8 +124,11 @@ class _Parser:
 
     def _begins(self, *others: str) -> None:
         """Sees to it that an expression begins here, or one of the others comes. Raises `CelError`."""
+        kind = self._peek.kind
+        if kind in BEGINNINGS or kind in others:
+            return
         fitting = BEGINNINGS.union(others)
-        if self._peek.kind not in fitting and not self._leaves_out(fitting, _VALUE):
+        if not self._leaves_out(fitting, _VALUE):
             raise self._unexpected(_VALUE, fitting)
 
     def _leaves_out(self, fitting: AbstractSet[str], wanted: str) -> bool:

@@ -30,6 +30,9 @@ class CelKind(Enum):
     PARAMETER = auto()
     ERROR = auto()
 
+    # Enum's own is a function in Python, and the check of a long rule asks for tens of thousands of hashes.
+    __hash__ = object.__hash__
+
 
 @dataclass(frozen=True, slots=True)
 class CelType:

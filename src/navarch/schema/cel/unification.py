@@ -70,7 +70,7 @@ class Substitution:
                 return valid
         if given.kind is CelKind.PARAMETER:
             return self._binds(given, wanted)[0]
-        if _ANYTHING & {given.kind, wanted.kind}:
+        if given.kind in _ANYTHING or wanted.kind in _ANYTHING:
             return True
         if given.kind is CelKind.NULL or wanted.kind is CelKind.NULL:
             return (wanted if given.kind is CelKind.NULL else given).kind in _NULLABLE
