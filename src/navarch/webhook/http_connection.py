@@ -1,7 +1,7 @@
 """`ReviewConnection`: one connection of an API server, over which reviews are posted one after the other.
 
-It serves what kube-apiserver sends and no more, in a third of the time that aiohttp's server takes. A time limit costs
-nothing but a number: the listener looks after all connections once a second.
+It serves what kube-apiserver sends and no more, so that a review costs little beside TLS. A time limit costs nothing but a
+number: the listener looks after all connections once a second.
 """
 
 from __future__ import annotations
