@@ -16,7 +16,7 @@ export PYTHONPATH := scripts:operators/etcd/src:examples/demo
 # Some machines forbid bytecode: each of the hundreds of programs that tests start would then compile everything, for seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo demo-memcached test oldest versions shake check style types imports generated format e2e bench rig clean
+.PHONY: help demo demo-memcached test oldest versions shake check style types imports generated format e2e judge bench rig clean
 
 help: ## Show the targets
 	@grep -E '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | sort
@@ -88,6 +88,9 @@ rig: $(STAMP) ## Build Kubernetes for the real engine (needs Go; says so if it i
 
 e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes, and the tests that run for long
 	HYPOTHESIS_PROFILE=full $(PYTEST) $(or $(WORKERS),$(PROCESSORS)) -m "real or long" tests operators
+
+judge: $(STAMP) rig ## Ask the referees whether the verdicts that tests replay still hold; NAME=fields for one, RECORD=1 writes
+	PYTHONPATH=$(PYTHONPATH):tests:operators/etcd/tests $(BIN)/python -m judge $(NAME) $(if $(RECORD),--record)
 
 bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, server, soak, webhook)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers

@@ -1,11 +1,10 @@
-"""docs/etcd-guide.md with what its commands really print: `python -m etcd_guide`; `--check` says what would differ.
+"""docs/etcd-guide.md with what its commands really print: `make judge NAME=etcd-guide`; `RECORD=1` writes the page.
 
 The commands run from top to bottom in one shell, on a cluster of their own, in the folder of the repository.
 """
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import signal
@@ -17,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from judge import SHELL, Recording, Verdicts
 from rig import programs
 
 ROOT = Path(__file__).parent.parent
@@ -48,18 +48,6 @@ _DIFFERENT = tuple(
 """What differs from run to run: ports, addresses, times, folders, numbers that etcd makes up."""
 
 
-def main(arguments: list[str]) -> int:
-    """Records the page, or checks it."""
-    old = PAGE.read_text()
-    new = recorded(old)
-    if "--check" not in arguments:
-        PAGE.write_text(new)
-        return 0
-    for line in differences(old, new):
-        print(line, file=sys.stderr)
-    return 1 if differences(old, new) else 0
-
-
 def commands(page: str) -> list[str]:
     """Every command of the page, in order."""
     return [command for block in _BLOCK.findall(page) for command in _commands(block)]
@@ -82,16 +70,17 @@ def recorded(page: str) -> str:
         )
 
 
-def differences(old: str, new: str) -> list[str]:
-    """Lines that differ in more than what differs from run to run."""
-    return list(difflib.unified_diff(_normal(old), _normal(new), "the page", "what is printed now", lineterm="", n=1))
-
-
-def _normal(page: str) -> list[str]:
+def steady(_: str, page: str) -> str:
+    """Returns what the commands print, without what differs from run to run."""
     text = "\n".join(_BLOCK.findall(page))
     for pattern, replacement in _DIFFERENT:
         text = pattern.sub(replacement, text)
-    return text.splitlines()
+    return text
+
+
+def ask(_: None) -> Verdicts:
+    """Types every command of the page."""
+    return {PAGE.name: recorded(PAGE.read_text())}
 
 
 class Shell:
@@ -177,5 +166,4 @@ def _clean(environment: Mapping[str, str]) -> None:
     subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+RECORDING = Recording("etcd-guide", SHELL, PAGE.parent, (PAGE.name,), ask, steady)

@@ -1,8 +1,7 @@
 // Prints, as JSON, how Go encodes each struct of the Kubernetes API: by package and struct, each field's flags, kind and type.
 // A field is "<flags> <kind> <type>": flags are "o" (omitempty), "z" (omitzero) or "-"; the type is what decoding errors name.
 // A struct with an encoding of its own is left out.
-//
-//	go run . > ../../src/navarch/cluster/server/kinds/builtin/generic/data/go_types.json
+// `make judge NAME=go-types` runs it.
 package main
 
 import (

@@ -1,17 +1,16 @@
 """The roles and bindings that Kubernetes makes for itself, as a data file of the embedded server.
 
-Run it as `python -m kubernetes_api.bootstrap_roles`: the rig starts a fresh cluster to read from.
+`make judge NAME=bootstrap-roles` reads them from a fresh cluster of the rig.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import rig
-from kubernetes_api import files
+from judge import KUBE_APISERVER, Recording, Verdicts
 from kubernetes_api.fetch import Readable
 from kubernetes_api.server import Server
 
@@ -49,18 +48,15 @@ def _is_aggregated(found: Json) -> bool:
     return all(role["rules"] for role in found["ClusterRole"] if "aggregationRule" in role)
 
 
-def main() -> int:
-    """Write the data file."""
-    with rig.running() as cluster, Server(cluster.kubeconfig) as server:
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Reads the roles and bindings, once the aggregated roles have their rules."""
+    with Server(cluster.kubeconfig) as server:
         deadline = time.monotonic() + AGGREGATION_SECONDS
         while not _is_aggregated(found := fetch(server)):
             if time.monotonic() > deadline:
                 raise rig.WaitError("expected the aggregated roles to get their rules")
             time.sleep(0.2)
-    size = files.write(DATA, {"bootstrap_roles.json": found})
-    print(f"{sum(map(len, found.values()))} roles and bindings, {size / 1000:.0f} kB")
-    return 0
+    return {"bootstrap_roles.json": found}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+RECORDING = Recording("bootstrap-roles", KUBE_APISERVER, DATA, ("bootstrap_roles.json",), ask)

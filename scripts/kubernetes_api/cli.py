@@ -75,7 +75,7 @@ def _check(_: argparse.Namespace) -> int:
         print(f"{path} is stale: run `PYTHONPATH=scripts python -m kubernetes_api generate`", file=sys.stderr)
     unlike = stale_messages(published())
     for name in unlike:
-        print(f"{name} is stale: run `PYTHONPATH=scripts python -m kubernetes_api.protobuf`", file=sys.stderr)
+        print(f"{name} is stale: run `make judge NAME=protobuf-messages RECORD=1`", file=sys.stderr)
     return 1 if stale or unlike else 0
 
 

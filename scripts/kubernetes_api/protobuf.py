@@ -1,25 +1,21 @@
 """Kubernetes' protobuf messages as a data file of the embedded server, and samples of them for its tests.
 
-Run it as `python -m kubernetes_api.protobuf`: Go tells what its types say of themselves.
+`make judge` asks Go what its types say of themselves, and how it encodes their JSON.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-from kubernetes_api import files
+from judge import GO, Go, Recording, Verdicts
 from kubernetes_api.kinds import served_kinds
 from navarch.k8s.published import Published
-from rig import tools
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "scripts/go_types"
 DATA = ROOT / "src/navarch/cluster/server/wire/protobuf/data"
+GO_TYPES = ROOT / "src/navarch/cluster/server/kinds/builtin/generic/data"
 SAMPLES = ROOT / "tests/cluster/protobuf/samples.json.gz"
 OF_EVERY_KIND = {"apiVersion", "kind"}
 """What lies around the message of an object, not in it."""
@@ -27,20 +23,24 @@ OF_EVERY_KIND = {"apiVersion", "kind"}
 Json = dict[str, Any]
 
 
-def main() -> int:
-    """Write both files."""
-    size = files.write(DATA, {"messages.json": _told("messages")})
-    SAMPLES.parent.mkdir(exist_ok=True)
-    samples = _told("samples")
-    SAMPLES.write_bytes(gzip.compress(json.dumps(samples, sort_keys=True).encode(), mtime=0))
-    print(f"messages of {size / 1000:.0f} kB, {len(samples)} samples of {SAMPLES.stat().st_size / 1000:.0f} kB")
-    return 0
+def ask_messages(go: Go) -> Verdicts:
+    """Returns what Go's types say of their messages."""
+    return {"messages.json": json.loads(go.output("./protobuf", "messages"))}
 
 
-def _told(what: str) -> Any:
-    go = tools.go((SOURCE / "go.mod").read_text(encoding="utf-8"))
-    command = [str(go), "run", "-C", str(SOURCE), "./protobuf", what]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+def ask_samples(go: Go) -> Verdicts:
+    """Returns objects of all kinds as Go encodes them, and as JSON."""
+    return {SAMPLES.name: json.loads(go.output("./protobuf", "samples"))}
+
+
+def ask_types(go: Go) -> Verdicts:
+    """Returns how Go encodes each struct of the API as JSON."""
+    return {"go_types.json": json.loads(go.output("."))}
+
+
+MESSAGE_RECORDING = Recording("protobuf-messages", GO, DATA, ("messages.json",), ask_messages)
+SAMPLE_RECORDING = Recording("protobuf-samples", GO, SAMPLES.parent, (SAMPLES.name,), ask_samples)
+TYPE_RECORDING = Recording("go-types", GO, GO_TYPES, ("go_types.json",), ask_types)
 
 
 def stale_messages(published: Published) -> list[str]:
@@ -73,7 +73,3 @@ def _field_names(messages: dict[str, Json], name: str) -> set[str]:
         label, _, _, target = text.split(" ")
         names |= _field_names(messages, target) if label == "-" else {label}
     return names
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """Which requests a right allows, found out by asking: one verb on one resource at a time, tried with every request there is.
 
-`PYTHONPATH=scripts:tests python -m conformance.rights_table` asks a real API server and writes its answers to
-`data/rights_table.json`. All that is asked for is a dry run, or makes no sense once it is let in: nothing changes.
+`make judge NAME=rights-table` asks a real API server; its answers are in `data/rights_table.json`. All that is asked for is a dry run, or makes no sense once it is let in: nothing changes.
 """
 
 from __future__ import annotations
@@ -17,12 +16,14 @@ import msgspec
 
 import rig
 from conformance.write_samples import SAMPLES, Json, Sample
-from conformance.write_table import SECONDS, Server, laid_out, prepared
+from conformance.write_table import SECONDS, Server, prepared
 from gadgets import installed
+from judge import KUBE_APISERVER, Recording, Verdicts
 from navarch.client import Config, connect, load
 from rig.waiting import wait_for
 
-RECORDED = Path(__file__).parent / "data" / "rights_table.json"
+DATA = Path(__file__).parent / "data"
+FILE = "rights_table.json"
 THERE, NEW = "there", "new"
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 PART_VERBS = ("get", "create", "update", "patch")
@@ -233,7 +234,7 @@ def _forget(server: Server, sample: Sample, users: Mapping[Grant, str], namespac
 
 def recorded() -> dict[str, dict[str, list[str]]]:
     """What the real server lets in, by kind and right."""
-    found: dict[str, dict[str, list[str]]] = json.loads(RECORDED.read_text())
+    found: dict[str, dict[str, list[str]]] = json.loads((DATA / FILE).read_text())
     return found
 
 
@@ -242,18 +243,16 @@ async def _install(config: Config) -> None:
         await installed(client)
 
 
-def main() -> None:
-    """Asks a real server about every right."""
-    with rig.running() as cluster:
-        config = load(cluster.kubeconfig)
-        server, asker = Server(config), Asker(config)
-        prepared(server, _NAMESPACE)
-        asyncio.run(_install(config))
-        found = {each.title: allowed(server, asker, each, _NAMESPACE) for each in THINGS}
-        asker.close()
-        server.close()
-    RECORDED.write_text(laid_out(found))
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Tries every right."""
+    config = load(cluster.kubeconfig)
+    server, asker = Server(config), Asker(config)
+    prepared(server, _NAMESPACE)
+    asyncio.run(_install(config))
+    found = {each.title: allowed(server, asker, each, _NAMESPACE) for each in THINGS}
+    asker.close()
+    server.close()
+    return {FILE: found}
 
 
-if __name__ == "__main__":
-    main()
+RECORDING = Recording("rights-table", KUBE_APISERVER, DATA, (FILE,), ask)

@@ -1,13 +1,12 @@
 """What each way of writing changes of an object, found out by writing: one field at a time, through every path.
 
-`PYTHONPATH=scripts:tests python -m conformance.write_table` asks a real API server and writes its answers to
-`data/write_table.json`.
+`make judge NAME=write-table` asks a real API server; its answers are in `data/write_table.json`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,9 +15,11 @@ import msgspec
 
 import rig
 from conformance.write_samples import SAMPLES, Json, Marks, Sample
+from judge import KUBE_APISERVER, Recording, Verdicts
 from navarch.client import Config, load
 
-RECORDED = Path(__file__).parent / "data" / "write_table.json"
+DATA = Path(__file__).parent / "data"
+FILE = "write_table.json"
 CHANGED, KEPT = "changed", "kept"
 SECONDS = 60.0
 _CONFLICT = 409
@@ -29,7 +30,7 @@ _MEDIA_TYPES = {"patch": "application/merge-patch+json", "apply": "application/a
 _NAMESPACE = "test-writes"
 _MOMENTS = ("2001-01-01T00:00:00Z", "2002-01-01T00:00:00Z")
 
-Verdicts = dict[str, dict[str, str]]
+FieldVerdicts = dict[str, dict[str, str]]
 """By path and way of writing, then by field: whether it changed, or with which code that was refused."""
 
 
@@ -60,7 +61,7 @@ class Server:
         self._connection.close()
 
 
-def verdicts(server: Server, sample: Sample, namespace: str, owner: str) -> Verdicts:
+def verdicts(server: Server, sample: Sample, namespace: str, owner: str) -> FieldVerdicts:
     """What every write of every field does to an object of the kind. `owner` is the uid of the namespace, which exists."""
     return _Written(server, sample, namespace, owner).verdicts()
 
@@ -94,7 +95,7 @@ class _Written:
         self._path = f"{self._collection}/{self._object['metadata']['name']}"
         self._metadata = metadata_marks(namespace, owner)
 
-    def verdicts(self) -> Verdicts:
+    def verdicts(self) -> FieldVerdicts:
         made = self._server.ask("POST", self._collection, self._object)
         assert made.code == 201, f"expected a new {self._sample.title}, got {made.code}: {made.body.get('message')}"
         try:
@@ -196,30 +197,19 @@ def prepared(server: Server, namespace: str) -> str:
     return uid
 
 
-def laid_out(table: Mapping[str, Mapping[str, Any]]) -> str:
-    """A table as JSON, with a line for each of its rows."""
-    kinds = {
-        title: ",\n".join(f"  {json.dumps(name)}: {json.dumps(rows[name], sort_keys=True)}" for name in sorted(rows))
-        for title, rows in sorted(table.items())
-    }
-    return "{\n" + ",\n".join(f"{json.dumps(title)}: {{\n{rows}\n}}" for title, rows in kinds.items()) + "\n}\n"
-
-
-def recorded() -> dict[str, Verdicts]:
+def recorded() -> dict[str, FieldVerdicts]:
     """What the real server does, by kind."""
-    found: dict[str, Verdicts] = json.loads(RECORDED.read_text())
+    found: dict[str, FieldVerdicts] = json.loads((DATA / FILE).read_text())
     return found
 
 
-def main() -> None:
-    """Asks a real server about every kind."""
-    with rig.running() as cluster:
-        server = Server(load(cluster.kubeconfig))
-        owner = prepared(server, _NAMESPACE)
-        found = {each.title: verdicts(server, each, _NAMESPACE, owner) for each in SAMPLES}
-        server.close()
-    RECORDED.write_text(laid_out(found))
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Writes to an object of every kind."""
+    server = Server(load(cluster.kubeconfig))
+    owner = prepared(server, _NAMESPACE)
+    found = {each.title: verdicts(server, each, _NAMESPACE, owner) for each in SAMPLES}
+    server.close()
+    return {FILE: found}
 
 
-if __name__ == "__main__":
-    main()
+RECORDING = Recording("write-table", KUBE_APISERVER, DATA, (FILE,), ask)

@@ -12,7 +12,7 @@ import pytest
 from navarch._base.clock import SystemClock
 from navarch.testing.cluster import over_https
 from security.pod_fragments import RESTRICTED, pod
-from security.pod_security_recording import FILE, answered
+from security.pod_security_record import DATA, FILE, answered
 from security.pod_security_server import (
     LABEL,
     MERGE,
@@ -218,7 +218,7 @@ async def test_every_control_judges_pods_by_level_and_version(server: Server) ->
 
 async def test_random_pods_get_the_recorded_verdicts(server: Server) -> None:
     """Some hundred pods of random fragments get the verdicts that were recorded from a real server."""
-    recorded: list[Json] = json.loads(FILE.read_text())
+    recorded: list[Json] = json.loads((DATA / FILE).read_text())
     found = await answered(server, recorded)
     wrong = [
         f"{labels['labels']} {one['fragments']}: expected {one['verdict']}, got {other['verdict']}"

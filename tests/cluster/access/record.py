@@ -1,22 +1,20 @@
-"""Asks a fresh real server everything and writes its answers down: `python -m cluster.access.record`, with `tests` and
-`scripts` on the path.
-"""
+"""What a fresh real server answers to the script, and whom it allows what: `make judge NAME=access`."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import rig
-from cluster.access.asking import Conversation, Json, Step, compared
+from cluster.access.asking import Conversation, Step, compared
 from cluster.access.matrix import OTHER, TEAM, USERS, Question, creation, objects, questions
 from cluster.access.real import RealServer
 from cluster.access.script import steps
+from judge import KUBE_APISERVER, Recording, Verdicts
 from navarch._base.clock import SystemClock
 
 DATA = Path(__file__).parent / "data"
@@ -45,10 +43,10 @@ def prepare(server: RealServer) -> None:
         assert code in {201, 409}, f"expected {value['metadata']['name']} to be made, got {answer}"
 
 
-def decisions(server: RealServer, every: int = 1) -> dict[str, str]:
-    """By user, one character for each question, or for every seventh: 1 if it is allowed."""
+def decisions(server: RealServer) -> dict[str, str]:
+    """By user, one character for each question: 1 if it is allowed."""
     with ThreadPoolExecutor(8) as pool:
-        asked = {user: list(questions(user))[::every] for user in USERS}
+        asked = {user: list(questions(user)) for user in USERS}
         return {user: "".join(pool.map(server_decision(server), some)) for user, some in asked.items()}
 
 
@@ -64,18 +62,13 @@ def server_decision(server: RealServer) -> Callable[[Question], str]:
     return decide
 
 
-def _write(name: str, value: Json) -> None:
-    (DATA / name).write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
-
-
-def main() -> None:
-    """Write both files."""
-    with rig.running() as cluster, contextlib.closing(RealServer(cluster)) as server:
-        _write("answers.json", asyncio.run(answers(server)))
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Puts every question."""
+    with contextlib.closing(RealServer(cluster)) as server:
+        found = asyncio.run(answers(server))
         prepare(server)
         asyncio.run(SystemClock().sleep(_SETTLING))
-        _write("decisions.json", decisions(server))
+        return {"answers.json": found, "decisions.json": decisions(server)}
 
 
-if __name__ == "__main__":
-    main()
+RECORDING = Recording("access", KUBE_APISERVER, DATA, ("answers.json", "decisions.json"), ask)

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
-import rig
 from cluster.access.matrix import USERS, Question, objects, questions
-from cluster.access.real import RealServer
-from cluster.access.record import decisions, prepare
-from navarch._base.clock import SystemClock
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.pipeline.authorization.rbac import bootstrap_roles
 from navarch.cluster.server.wire.request import RequestInfo, User
 
 RECORDED: dict[str, str] = json.loads((Path(__file__).parent / "data/decisions.json").read_bytes())
-PATIENCE_SECONDS = 60.0
-EVERY = 7
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +45,3 @@ def test_the_matrix_says_yes_and_no() -> None:
     """Every user has something to be allowed and something to be denied, but for those who may all or nothing."""
     alike = {user: set(answers) for user, answers in RECORDED.items() if len(set(answers)) == 1}
     assert alike == {"master": {"1"}, "chief": {"1"}, "system:serviceaccount:other:robot": {"0"}}
-
-
-@pytest.mark.real
-async def test_the_recorded_decisions_are_the_real_ones(rig_cluster: rig.Cluster) -> None:
-    """The real server still decides so, of every seventh; its caches and its aggregation may need a moment."""
-    clock, expected = SystemClock(), {user: answers[::EVERY] for user, answers in RECORDED.items()}
-    with contextlib.closing(RealServer(rig_cluster)) as server:
-        prepare(server)
-        deadline = clock.monotonic() + PATIENCE_SECONDS
-        await clock.sleep(1.0)
-        while (found := decisions(server, EVERY)) != expected and clock.monotonic() < deadline:
-            await clock.sleep(0.5)
-    assert found == expected

@@ -1,11 +1,8 @@
-"""Asks a fresh real server everything and writes its answers down: `python -m cluster.admission.record`, with `tests` and
-`scripts` on the path.
-"""
+"""What a fresh real server answers where webhooks, policies and plug-ins have a say: `make judge NAME=admission`."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -15,6 +12,7 @@ import rig
 from cluster.admission import plugin_cases, policy_cases, review_cases, webhook_cases
 from cluster.admission.engines import Engine, real
 from cluster.admission.hooks import serving
+from judge import KUBE_APISERVER, Recording, Verdicts
 from navarch._base.clock import SystemClock
 
 DATA = Path(__file__).parent / "data"
@@ -64,23 +62,22 @@ async def settle_really() -> None:
     await SystemClock().sleep(1.1)
 
 
-async def _record(cluster: rig.Cluster, folder: Path) -> None:
+async def _asked(cluster: rig.Cluster, folder: Path) -> Verdicts:
     async with real(cluster) as engine:
-        _write("webhooks.json", await webhook_answers(engine, folder))
-        _write("reviews.json", await reviews(engine, folder))
-        _write("plugins.json", await plugin_answers(engine, settle_really))
-        _write("policies.json", await policy_answers(engine, SETTLING))
+        return {
+            "webhooks.json": await webhook_answers(engine, folder),
+            "reviews.json": await reviews(engine, folder),
+            "plugins.json": await plugin_answers(engine, settle_really),
+            "policies.json": await policy_answers(engine, SETTLING),
+        }
 
 
-def _write(name: str, value: Any) -> None:
-    (DATA / name).write_text(f"{json.dumps(value, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Puts every question."""
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(_asked(cluster, Path(folder)))
 
 
-def main() -> None:
-    """Write all files."""
-    with rig.running() as cluster, tempfile.TemporaryDirectory() as folder:
-        asyncio.run(_record(cluster, Path(folder)))
-
-
-if __name__ == "__main__":
-    main()
+RECORDING = Recording(
+    "admission", KUBE_APISERVER, DATA, ("plugins.json", "policies.json", "reviews.json", "webhooks.json"), ask
+)

@@ -6,11 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-import rig
-from cluster.admission.engines import ours, real
-from cluster.admission.record import DATA, SETTLING, plugin_answers, policy_answers, reviews, webhook_answers
+from cluster.admission.engines import ours
+from cluster.admission.record import DATA, plugin_answers, policy_answers, reviews, webhook_answers
 from navarch._base.clock import ManualClock
 
 
@@ -49,25 +46,3 @@ async def test_webhooks_are_shown_what_was_recorded(tmp_path: Path) -> None:
     """Every review of a run of creations, patches, applies and deletions, subresources included, is the real one."""
     async with ours() as engine:
         assert await reviews(engine, tmp_path) == _recorded("reviews.json")
-
-
-@pytest.mark.real
-async def test_recorded_reviews_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
-    """The real server still sends them so."""
-    async with real(rig_cluster) as engine:
-        assert await reviews(engine, tmp_path) == _recorded("reviews.json")
-
-
-@pytest.mark.real
-async def test_recorded_webhook_answers_are_the_real_ones(rig_cluster: rig.Cluster, tmp_path: Path) -> None:
-    """The real server still answers so."""
-    async with real(rig_cluster) as engine:
-        found = await webhook_answers(engine, tmp_path)
-        assert _differences(found, _recorded("webhooks.json")) == {}
-
-
-@pytest.mark.real
-async def test_recorded_policy_answers_are_the_real_ones(rig_cluster: rig.Cluster) -> None:
-    """The real server still answers so."""
-    async with real(rig_cluster) as engine:
-        assert _differences(await policy_answers(engine, SETTLING), _recorded("policies.json")) == {}

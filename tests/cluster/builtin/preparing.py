@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from cluster.builtin.recording import NAMESPACE, updated
+from cluster.builtin.record import NAMESPACE, updated
 from navarch._base.clock import ManualClock
 from navarch.api.times import parse_time
 from navarch.cluster.server.kinds.builtin import builtin_types

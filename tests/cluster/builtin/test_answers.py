@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from typing import Any
 
 import pytest
 
 from cluster.builtin.preparing import cells, created, replaced, resource_of
-from cluster.builtin.recording import DATA, cases, manifests
+from cluster.builtin.record import DATA, cases, comparable, manifests, told
 
 Json = dict[str, Any]
 
@@ -23,40 +22,6 @@ JUDGED = frozenset({200, 201, 422})
 
 def _title(value: Json) -> str:
     return f"{value['kind']}-{value['metadata'].get('name', '')}"
-
-
-def comparable(value: Json) -> Json:
-    """Without what admission adds, and what is random."""
-    found = copy.deepcopy(value)
-    metadata, spec = found["metadata"], found.get("spec", {})
-    metadata.pop("uid", None)
-    match found["kind"]:
-        case "Pod":
-            _strip_pod(spec)
-        case "PersistentVolumeClaim" | "PersistentVolume":
-            metadata.pop("finalizers", None)
-        case "Node":
-            spec["taints"] = [each for each in spec.get("taints", ()) if each["key"] != "node.kubernetes.io/not-ready"]
-        case "Service" if spec.get("clusterIP") not in {None, "None"}:
-            spec |= {"clusterIP": "10.0.0.x", "clusterIPs": ["10.0.0.x"]}
-    return found
-
-
-def _strip_pod(spec: Json) -> None:
-    for name in ("serviceAccount", "serviceAccountName", "priority", "preemptionPolicy", "tolerations"):
-        spec.pop(name, None)
-    spec["volumes"] = [each for each in spec.get("volumes", ()) if not each["name"].startswith("kube-api-access")]
-    for container in [*spec["containers"], *spec.get("initContainers", ())]:
-        mounts = container.get("volumeMounts", ())
-        container["volumeMounts"] = [each for each in mounts if not each["name"].startswith("kube-api-access")]
-
-
-def told(message: str) -> str:
-    """Without random names, and without Go's own view of what differs."""
-    message = message.partition("\n")[0]
-    message = re.sub(r'"Bad_[a-z0-9]{5}"', '"Bad_"', message)
-    message = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "u", message)
-    return re.sub(r"Invalid value: \{.*\"[Ss]pec\":.*\}: ", "Invalid value: {}: ", message)
 
 
 @pytest.mark.parametrize(

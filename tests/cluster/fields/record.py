@@ -1,31 +1,32 @@
-"""Asks a real server what the replayed tests compare with, and writes down its answers.
-
-`PYTHONPATH=src:scripts:tests python -m cluster.fields.record` writes `data/*.json` anew.
-"""
+"""Who owns which field after writes to a real server, and what its patches make of objects: `make judge NAME=fields`."""
 
 from __future__ import annotations
 
+import copy
+import json
 import random
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 import rig
 from cluster.fields import widgets
 from cluster.fields.acting import performed
 from cluster.fields.conversation import OBJECTS, patches
 from cluster.fields.replay import Json, Step
-from cluster.fields.scales import performed_scales
+from cluster.fields.scales import CONTROLLER, performed_scales
 from cluster.fields.scripts import scripts
 from cluster.fields.sequences import Sequence, Server, object_path
+from judge import KUBE_APISERVER, Recording, Verdicts, without_chance
 from navarch.api import apply_json_patch, create_json_patch
 
 DATA = Path(__file__).parent / "data"
 RECORDED = {"widgets": 8, "configmaps": 6, "services": 2, "deployments": 1, "pods": 2}
 STEPS = 6
+_ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
+_CONTROLLED = frozenset({"deployments", "statefulsets", "daemonsets", "replicasets", "jobs", "cronjobs"})
 
 
 def packed(steps: Iterable[Step]) -> list[Json]:
@@ -75,10 +76,6 @@ def _normal(told: Json) -> Json:
     return told
 
 
-def _write(name: str, value: object) -> None:
-    (DATA / name).write_bytes(msgspec.json.encode(value) + b"\n")
-
-
 def _sequences(server: Server) -> Iterator[list[Json]]:
     for plural, count in RECORDED.items():
         for seed in range(count):
@@ -107,16 +104,58 @@ def _changes(before: Json, after: Json) -> list[Json]:
     return create_json_patch(before, after)
 
 
-def main() -> None:
-    with rig.running() as cluster:
-        server = Server(cluster)
-        server.install_widgets()
-        _write("scripts.json", [packed(performed(server, script)) for script in scripts()])
-        _write("sequences.json", list(_sequences(server)))
-        _write("patches.json", _patches(server))
-        _write("scales.json", performed_scales(server))
-        server.close()
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Puts every question."""
+    server = Server(cluster)
+    server.install_widgets()
+    found = {
+        "scripts.json": [packed(performed(server, script)) for script in scripts()],
+        "sequences.json": list(_sequences(server)),
+        "patches.json": _patches(server),
+        "scales.json": performed_scales(server),
+    }
+    server.close()
+    return found
 
 
-if __name__ == "__main__":
-    main()
+def steady(name: str, verdicts: Any) -> Any:
+    """Returns verdicts without uids, times and addresses, and without what the controllers of the real cluster write.
+
+    A sequence is shown step by step, not by what changes from one to the next.
+    """
+    if name in {"scripts.json", "sequences.json"}:
+        return [[_steady_step(step) for step in unpacked(told) if step.plural not in _CONTROLLED] for told in verdicts]
+    if name == "patches.json":
+        verdicts = {"objects": _own_parts(verdicts["objects"]), "answers": _own_changes(verdicts["answers"])}
+    return without_chance(verdicts)
+
+
+def _steady_step(step: Step) -> Json:
+    """Go's order of causes is random, and so is the address of a service."""
+    found: Json = json.loads(_ADDRESS.sub("<address>", json.dumps(without_chance(asdict(step)))))
+    details = found["answer"].get("details") or {}
+    if "causes" in details:
+        details["causes"].sort(key=str)
+    return found
+
+
+def _own_parts(objects: Json) -> Json:
+    found: Json = copy.deepcopy(objects)
+    for value in found.values():
+        value.pop("status", None)
+        entries = value["metadata"]["managedFields"]
+        value["metadata"]["managedFields"] = [entry for entry in entries if entry["manager"] != CONTROLLER]
+    return found
+
+
+def _own_changes(answers: list[Any]) -> list[Any]:
+    theirs = ("/status", "/metadata/resourceVersion")
+    return [
+        [code, [each for each in changes if not each["path"].startswith(theirs)] if code < 300 else changes]
+        for code, changes in answers
+    ]
+
+
+RECORDING = Recording(
+    "fields", KUBE_APISERVER, DATA, ("patches.json", "scales.json", "scripts.json", "sequences.json"), ask, steady
+)

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 @cache
 def samples() -> list[tuple[bytes, Json]]:
-    """Objects of all kinds as Go encodes them, and as JSON. Written by `python -m kubernetes_api.protobuf`."""
+    """Objects of all kinds as Go encodes them, and as JSON. `make judge NAME=protobuf-samples` asks Go again."""
     found = json.loads(gzip.decompress((Path(__file__).parent / "samples.json.gz").read_bytes()))
     return [(base64.b64decode(each["protobuf"]), each["json"]) for each in found]
 

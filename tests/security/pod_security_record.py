@@ -1,20 +1,18 @@
-"""Verdicts of the real API server about random pods.
-
-`PYTHONPATH=src:scripts:tests python -m security.pod_security_recording` writes them anew.
-"""
+"""Verdicts of the real API server about random pods: `make judge NAME=pod-security`."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 from pathlib import Path
 
 import rig
+from judge import KUBE_APISERVER, Recording, Verdicts
 from security.pod_fragments import pod, random_fragments, random_labels
 from security.pod_security_server import Json, Server, serving
 
-FILE = Path(__file__).parent / "data" / "pod_security.json"
+DATA = Path(__file__).parent / "data"
+FILE = "pod_security.json"
 NAMESPACES = 40
 PODS = 12
 SEED = 13
@@ -44,13 +42,14 @@ async def answered(server: Server, asked: list[Json]) -> list[Json]:
     return found
 
 
-async def _record() -> None:
-    with rig.running() as cluster:
-        async with serving(cluster) as server:
-            found = await answered(server, questions(SEED))
-    lines = ",\n".join(json.dumps(each) for each in found)
-    FILE.write_text(f"[\n{lines}\n]\n")
+async def _asked(cluster: rig.Cluster) -> list[Json]:
+    async with serving(cluster) as server:
+        return await answered(server, questions(SEED))
 
 
-if __name__ == "__main__":
-    asyncio.run(_record())
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Tries every pod."""
+    return {FILE: asyncio.run(_asked(cluster))}
+
+
+RECORDING = Recording("pod-security", KUBE_APISERVER, DATA, (FILE,), ask)

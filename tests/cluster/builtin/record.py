@@ -1,12 +1,10 @@
-"""Asks a real server what it makes of the objects under `data/`, and writes down its answers.
-
-`PYTHONPATH=scripts:tests python -m cluster.builtin.recording` writes `data/*.json` anew.
-"""
+"""Asks a real server what it makes of the objects under `data/`, and writes down its answers."""
 
 from __future__ import annotations
 
 import copy
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 import yaml
 
 import rig
+from judge import KUBE_APISERVER, Recording, Verdicts, without_chance
 from navarch.api.merge_patch import apply_merge_patch
 from navarch.k8s.published import published
 
@@ -28,6 +27,8 @@ _MERGE = {"Content-Type": "application/merge-patch+json"}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's where it is there: each process that runs tests reads these files."""
 _CONFLICT = 409
+_AGE = re.compile(r"\b\d+[smhdy](\d+[smhd])?\b")
+_ADDRESS = re.compile(r"\b10\.0\.0\.\d+\b")
 _ATTEMPTS = 10
 """Controllers write to the same objects."""
 
@@ -193,22 +194,87 @@ def _told(reply: Answer) -> Json:
     return told
 
 
-def record(server: Server) -> dict[str, list[Json]]:
-    """Every answer, by the name of its file."""
+def ask(cluster: rig.Cluster) -> Verdicts:
+    """Puts every question."""
+    server = Server(cluster)
     made = server.ask("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     assert made.code in {201, _CONFLICT}, f"expected a namespace, got {made}"
     while server.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default").code != 200:
         pass
-    return {"answers": list(answers(server)), "refusals": list(refusals(server)), "rows": list(rows(server))}
+    return {
+        "answers.json": list(answers(server)),
+        "refusals.json": list(refusals(server)),
+        "rows.json": list(rows(server)),
+    }
 
 
-def main() -> None:
-    """Writes the answers of a fresh server."""
-    with rig.running() as cluster:
-        for name, recorded in record(Server(cluster)).items():
-            lines = ",\n".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in recorded)
-            (DATA / f"{name}.json").write_text(f"[\n{lines}\n]\n")
+def comparable(value: Json) -> Json:
+    """Returns an object without what admission adds, and without what is random."""
+    found = copy.deepcopy(value)
+    metadata, spec = found["metadata"], found.get("spec", {})
+    metadata.pop("uid", None)
+    match found["kind"]:
+        case "Pod":
+            _strip_pod(spec)
+        case "PersistentVolumeClaim" | "PersistentVolume":
+            metadata.pop("finalizers", None)
+        case "Node":
+            spec["taints"] = [each for each in spec.get("taints", ()) if each["key"] != "node.kubernetes.io/not-ready"]
+        case "Service" if spec.get("clusterIP") not in {None, "None"}:
+            spec |= {"clusterIP": "10.0.0.x", "clusterIPs": ["10.0.0.x"]}
+    return found
 
 
-if __name__ == "__main__":
-    main()
+def _strip_pod(spec: Json) -> None:
+    for name in ("serviceAccount", "serviceAccountName", "priority", "preemptionPolicy", "tolerations"):
+        spec.pop(name, None)
+    spec["volumes"] = [each for each in spec.get("volumes", ()) if not each["name"].startswith("kube-api-access")]
+    for container in [*spec["containers"], *spec.get("initContainers", ())]:
+        mounts = container.get("volumeMounts", ())
+        container["volumeMounts"] = [each for each in mounts if not each["name"].startswith("kube-api-access")]
+
+
+def told(message: str) -> str:
+    """Returns a message without random names, and without Go's own view of what differs."""
+    message = message.partition("\n")[0]
+    message = re.sub(r'"Bad_[a-z0-9]{5}"', '"Bad_"', message)
+    message = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "u", message)
+    return re.sub(r"Invalid value: \{.*\"[Ss]pec\":.*\}: ", "Invalid value: {}: ", message)
+
+
+_WITH_RANDOM_LABELS = frozenset({"Job", "PersistentVolume"})
+
+
+def steady(name: str, verdicts: list[Json]) -> list[Json]:
+    """Returns verdicts without times, addresses and what is random; causes are sorted, since Go's order of them is not."""
+    make = {"answers.json": _steady_answer, "refusals.json": _steady_refusal, "rows.json": _steady_row}[name]
+    return [make(each) for each in verdicts]
+
+
+def _steady_answer(entry: Json) -> Json:
+    value = comparable(entry["object"])
+    shown = value if value["kind"] not in _WITH_RANDOM_LABELS else {"kind": value["kind"]}
+    found: Json = without_chance({"object": shown, "warnings": entry["warnings"]})
+    return {**found, "cells": _steady_cells(entry["cells"])}
+
+
+def _steady_row(entry: Json) -> Json:
+    """Controllers write to the status, too: what its columns show is compared."""
+    value = entry["object"]
+    return {"kind": value["kind"], "name": value["metadata"]["name"], "cells": _steady_cells(entry["cells"])}
+
+
+def _steady_cells(cells: list[Any]) -> list[Any]:
+    return [
+        _AGE.sub("<age>", _ADDRESS.sub("10.0.0.x", cell)) if isinstance(cell, str) else cell
+        for cell in without_chance(cells)
+    ]
+
+
+def _steady_refusal(entry: Json) -> Json:
+    causes = sorted([field, reason, told(message)] for field, reason, message in entry.get("causes", ()))
+    kept = {name: entry.get(name) for name in ("code", "reason", "warnings", "generation")}
+    return {**kept, "causes": causes}
+
+
+RECORDING = Recording("builtin", KUBE_APISERVER, DATA, ("answers.json", "refusals.json", "rows.json"), ask, steady)
