@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     has_stores = (
         metafunc.module.__name__.rpartition(".")[2] in _ON_EVERY_STORE and "config" not in metafunc.fixturenames
     )
-    embedded: list[Any] = ["embedded", *(_STORES if has_stores else ())]
+    embedded: list[Any] = ["embedded", *(_store_cases(metafunc) if has_stores else ())]
     if metafunc.module.__name__.rpartition(".")[2] in _WITH_KUBECTL:
         embedded = [pytest.param("embedded", marks=pytest.mark.real)]
     metafunc.parametrize("engine", [real] if _needs_rig(metafunc, marks) else [*embedded, real])
@@ -54,6 +54,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and any(name in _RIG for name in item.fixturenames):
             item.add_marker(pytest.mark.real)
+
+
+def _store_cases(metafunc: pytest.Metafunc) -> list[Any]:
+    """Reads are the same on every store: `make test` has writes and watches on each of them, `make e2e` the rest."""
+    marks = [] if metafunc.module.__name__.endswith(("write", "watch")) else [pytest.mark.long]
+    return [pytest.param(store, marks=marks) for store in _STORES]
 
 
 def _needs_rig(metafunc: pytest.Metafunc, marks: list[str]) -> bool:
