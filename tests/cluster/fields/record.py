@@ -135,7 +135,7 @@ def _steady_step(step: Step) -> Json:
     found: Json = json.loads(_ADDRESS.sub("<address>", json.dumps(without_chance(asdict(step)))))
     details = found["answer"].get("details") or {}
     if "causes" in details:
-        details["causes"].sort(key=str)
+        details["causes"].sort(key=lambda cause: sorted(cause.items()))
     return found
 
 
