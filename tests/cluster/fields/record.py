@@ -137,8 +137,12 @@ def steady(name: str, verdicts: Any) -> Any:
 
 
 def _steady_step(step: Step) -> Json:
-    """Go's order of causes is random, and so is the address of a service."""
+    """Go's order of causes is random, and so is the address of a service; that of managers depends on the second."""
     found: Json = json.loads(_ADDRESS.sub("<address>", json.dumps(without_chance(asdict(step)))))
+    for value in (found["live"], found["body"], found["answer"]):
+        metadata = (value.get("metadata") if isinstance(value, dict) else None) or {}
+        if isinstance(metadata, dict) and metadata.get("managedFields"):
+            metadata["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
     details = found["answer"].get("details") or {}
     if "causes" in details:
         details["causes"].sort(key=lambda cause: sorted(cause.items()))
