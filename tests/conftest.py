@@ -33,10 +33,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
+def pytest_sessionstart() -> None:
+    """While test modules are parsed nothing is collected: Python 3.11 may fail to parse during a collection (gh-106905)."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests stay to the end: the garbage collector need not look at millions of objects again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,8 @@ _TEXT: Final = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "C
 _NAMES: Final = st.from_regex(r"[a-z][a-z0-9-]{0,6}[a-z0-9]", fullmatch=True)
 _QUANTITIES: Final = st.sampled_from(["0", "1", "1000m", "0.5", "1Gi", "1024Mi", "2k", "1e3"])
 _QUANTITY_PATTERN: Final = "[KMGTPE]i"
+_DURATIONS: Final = st.sampled_from(["0s", "1s", "250ms", "1.5h", "1h30m0s", "8760h"])
+_DURATION_PATTERN: Final = "ns|us"
 _INT64: Final = 2**63
 _UNTYPED: Final = st.one_of(st.booleans(), st.integers(-9, 9), _TEXT, st.lists(st.integers(0, 3), max_size=2))
 _FORMATS: Final[dict[str, st.SearchStrategy[str]]] = {
@@ -126,6 +128,8 @@ def _texts(schema: Json) -> st.SearchStrategy[str]:
     if schema.get("format") in _FORMATS:
         return _FORMATS[schema["format"]]
     least, most = schema.get("minLength", 0), schema.get("maxLength")
+    if _DURATION_PATTERN in schema.get("pattern", ""):  # the pattern alone allows more than 64 bits hold
+        return _DURATIONS
     if "pattern" in schema:
         return st.from_regex(schema["pattern"]).filter(
             lambda text: len(text) >= least and (most is None or len(text) <= most)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
+from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch._base.tasks import uninterrupted
 from navarch.cluster.embedded.bootstrap import SERVICES
@@ -37,10 +38,13 @@ _NOT_LOOPBACK: Final = "10."
 _FIRST_PERSISTENT: Final = 64
 _FIRST_TEMPORARY: Final = 160
 """Clusters without a folder take address blocks from here on, so that those with a folder find theirs free."""
+_BLOCK_ATTEMPTS: Final = 20
 _CONTROL_PLANE: Final = "navarch.cluster.embedded.control_plane"
 
 
 class _ComponentHost(Protocol):
+    clock: Clock
+
     @property
     def authority(self) -> ClusterAuthority: ...
 
@@ -79,7 +83,10 @@ class BackgroundTasks:
         if not self._components.nodes:
             return SERVICES
         stored = await storage.get(_API_SERVER_SERVICE)
-        self._block = self._new_block() if stored is None else _stored_block(_api_server_address(stored.value))
+        if stored is None:
+            self._block = self._new_block()
+        else:
+            self._block = await _stored_block(_api_server_address(stored.value), self._cluster.clock.liveness)
         return str(self._block.services)
 
     def _new_block(self) -> LoopbackBlock:
@@ -129,16 +136,22 @@ def _api_server_address(service: bytes) -> str:
     return str(msgspec.json.decode(service)["spec"]["clusterIP"])
 
 
-def _stored_block(address: str) -> LoopbackBlock:
-    """Reserves the block that holds the address of the API server's service. Raises `ConfigError` if it is taken."""
+async def _stored_block(address: str, clock: Clock) -> LoopbackBlock:
+    """Reserves the block that holds the address of the API server's service.
+
+    Another cluster may have taken the block while this one was down, and may be about to end: waits for some seconds, then
+    raises `ConfigError`.
+    """
     if address.startswith(_NOT_LOOPBACK):
         raise ConfigError(
             f"expected services with loopback addresses, got {address}: the cluster was created without nodes; create a new "
             f"cluster with nodes"
         )
     number = int(address.split(".")[1])
-    block = LoopbackBlock.take(number)
-    if block.number != number:
+    for _ in range(_BLOCK_ATTEMPTS):
+        block = LoopbackBlock.take(number)
+        if block.number == number:
+            return block
         block.close()
-        raise ConfigError(f"another cluster uses the addresses 127.{number}.x.y of this one; stop it first")
-    return block
+        await clock.sleep(1.0)
+    raise ConfigError(f"another cluster uses the addresses 127.{number}.x.y of this one; stop it first")
