@@ -11,8 +11,10 @@ because kopf looks up its kinds there.
 Conversions are measured through a fresh API server each, which sends stored objects to the webhook one by one when it is first
 asked for the new version; and without one, with all objects in a single review.
 
-About seven minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=admission` for one of
-the parts admission and conversion.
+A migration is killed again and again, and the objects afterwards are compared with those before.
+
+About ten minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=admission` for one of
+the parts admission, conversion and migration.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from contestants import CONTROLLER_RUNTIME, KOPF, OURS, PEERS, prepare
 from filling import Stock
 from measuring import Report, Row, Run, console, in_turns, least, row, row_at_least, within
 from webhooks.conversions import measure_conversion
+from webhooks.migrations import measure_migration
 from webhooks.servers import Hall
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
@@ -39,6 +42,7 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
 _WARM_SECONDS, _FULL_SECONDS = 2.0, SECONDS / 3
 _NOTE_BYTES = 1000
 COUNT = 5000
+MIGRATED, KILLS = 10_000, 5
 _WIDGET = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}/widget-00000"
 
 Runs = Mapping[str, list[Run]]
@@ -88,7 +92,25 @@ def _conversion() -> list[Row]:
     ]
 
 
-_PARTS = {"admission": _admission, "conversion": _conversion}
+def _migration() -> list[Row]:
+    """Counts what is lost: there is no peer, and the target is nothing."""
+    changed, took = measure_migration(MIGRATED, _NOTE_BYTES, KILLS)
+    console.print(f"the last run took {took:.1f} s")
+    claim = f"migrate {MIGRATED:,} objects to a new stored version, killed {KILLS} times: fields changed"
+    return [
+        Row(
+            claim=claim,
+            unit="fields",
+            ours=changed,
+            peers={},
+            ratio=changed,
+            target="at most 0 fields",
+            met=changed == 0,
+        )
+    ]
+
+
+_PARTS = {"admission": _admission, "conversion": _conversion, "migration": _migration}
 
 
 def _widget(cluster: rig.Cluster) -> tuple[dict[str, Any], float]:

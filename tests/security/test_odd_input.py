@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from navarch.testing.cluster import over_https
+from rig.waiting import wait_for
 from security.asking import APPLY, MERGE, Asker, Json
 from wire import Wire
 
@@ -354,6 +355,7 @@ async def test_no_number_in_a_custom_object_breaks_a_table(asker: Asker) -> None
     }
     assert asker.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).code == 201
     path = "/apis/example.com/v1/namespaces/default/odds"
+    wait_for("the new kind", lambda: asker.ask("GET", path).code == 200, seconds=30)
     values: tuple[Any, ...] = (
         1e300,
         -1e300,

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from rig.waiting import wait_for
 from security.asking import APPLY, MERGE, RBAC, Asker, Json, asked_cluster
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -84,10 +85,12 @@ async def test_an_apply_alone_creates_nothing(asker: Asker) -> None:
         },
     }
     assert asker.ask("POST", CRDS, definition).code == 201
+    things = "/apis/example.com/v1/namespaces/default/things"
+    wait_for("the new kind", lambda: asker.ask("GET", things).code == 200, seconds=30)
     asker.grant("eve", (",example.com,rbac.authorization.k8s.io", "*", "get,patch,update"))
     bodies: dict[str, Json] = {
         f"{MAPS}/made": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "/apis/example.com/v1/namespaces/default/things/made": {"apiVersion": "example.com/v1", "kind": "Thing"},
+        f"{things}/made": {"apiVersion": "example.com/v1", "kind": "Thing"},
         f"{RBAC}/clusterroles/made": {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "rules": []},
     }
     for path, body in bodies.items():
