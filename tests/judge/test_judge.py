@@ -118,18 +118,3 @@ def test_every_file_of_verdicts_has_one_recording() -> None:
     assert [path for path in declared if not path.exists()] == []
     beside_tests = {*ROOT.glob("tests/**/data/*.json"), *ROOT.glob("tests/**/*.json.gz")}
     assert beside_tests <= set(declared)
-
-
-ASKED_ELSEWHERE = frozenset({"fields", "pod-security", "rights-table", "write-table"})
-"""Their own tests ask the real server in `make e2e`, too."""
-ASKED = [name for name, known in recordings().items() if known.referee.name != "Go" and name not in ASKED_ELSEWHERE]
-
-
-@pytest.mark.real
-@pytest.mark.timeout(960)
-@pytest.mark.parametrize("name", ASKED)
-def test_referee_still_says_what_was_recorded(name: str) -> None:
-    """Every question is put again, to a fresh referee. What Go says of its types changes only with `go.mod`."""
-    known = recordings()[name]
-    changes = known.changes(known.asked())
-    assert not changes, f"if that is meant, `make judge NAME={name} RECORD=1`:\n" + "\n".join(changes.values())
