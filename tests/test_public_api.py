@@ -46,7 +46,7 @@ PUBLIC = {
         UnsupportedMediaType ValidationError
     """,
     "navarch.operator": """
-        Background CrdPolicy Endpoints Operator Uses WebhookPolicy WebhookServer configurations_of needed_by
+        Background CrdPolicy Endpoints Operator Uses WebhookPolicy WebhookServer configurations_of load_operator needed_by
         remove_webhooks roles_of run serve
     """,
     "navarch.webhook": """

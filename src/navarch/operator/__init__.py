@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from navarch._base.lazy import lazy_exports
 from navarch.operator.declarations import Background
 from navarch.operator.endpoints import Endpoints
+from navarch.operator.loader import load_operator
 from navarch.operator.operator import Operator
 from navarch.operator.permissions import needed_by
 from navarch.operator.process import serve
@@ -26,6 +27,7 @@ __all__ = [
     "WebhookPolicy",
     "WebhookServer",
     "configurations_of",
+    "load_operator",
     "needed_by",
     "remove_webhooks",
     "roles_of",

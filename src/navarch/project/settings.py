@@ -1,0 +1,39 @@
+"""`Settings`: the table `[tool.navarch]` of a project's `pyproject.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any, Literal
+
+import msgspec
+
+from navarch.errors import ConfigError
+
+Certificates = Literal["self", "cert-manager"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """How the operator of a project is deployed; everything has a default."""
+
+    package: str = ""
+    """The Python package below `src`; by default the project's name with underscores."""
+    image: str = "controller:latest"
+    """The image of the Deployment."""
+    namespace: str = ""
+    """The namespace of the operator; by default the project's name and `-system`."""
+    replicas: int = 2
+    """How many replicas run; one of them leads."""
+    certificates: Certificates = "self"
+    """Who issues the certificates of webhooks: the operator itself, or cert-manager."""
+
+    @staticmethod
+    def parse(text: str, where: str) -> Settings:
+        """Reads the table from the text of `pyproject.toml`; a missing table has all defaults. Raises `ConfigError`."""
+        try:
+            found: Any = tomllib.loads(text).get("tool", {}).get("navarch", {})
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{where}: expected TOML, got something else: {error}") from None
+        try:
+            return msgspec.convert(found, Settings)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"{where}: [tool.navarch]: {error}") from None
