@@ -31,7 +31,7 @@ class Janitor:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the janitor, not tethered to us: it must outlive us."""
+        """Start the janitor, not bound to our life: it must outlive us."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "rig.janitor", str(self._folder)],
             stdin=subprocess.PIPE,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from navarch._base import tether
+from navarch._base import parent_death_signal
 
 _spawner = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rig-spawner")
 """The kernel ties PR_SET_PDEATHSIG to the *thread* that started a child. All children are therefore started by this
@@ -65,11 +65,11 @@ def spawn(
     The session keeps a Ctrl-C at the terminal away from it: we stop our children ourselves, in order.
     """
     program = shutil.which(str(command[0])) or str(command[0])
-    tethered = [sys.executable, "-I", "-S", tether.__file__, str(os.getpid()), "SIGKILL", program]
+    bound = [sys.executable, "-I", "-S", parent_death_signal.__file__, str(os.getpid()), "SIGKILL", program]
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen(
-            [*tethered, *map(str, command[1:])],
+            [*bound, *map(str, command[1:])],
             stdin=stdin,
             stdout=output,
             stderr=output,

@@ -13,7 +13,7 @@ from shlex import quote
 from types import TracebackType
 from typing import Final, Self
 
-from navarch._base import tether
+from navarch._base import parent_death_signal
 from navarch._base.clock import Clock
 from navarch._base.tasks import unless, within
 from navarch.cluster.embedded.cluster_folder import ETCDCTL
@@ -127,7 +127,7 @@ class EtcdProcess:
             sys.executable,
             "-I",
             "-S",
-            tether.__file__,
+            parent_death_signal.__file__,
             str(os.getpid()),
             "SIGTERM",
             str(program),

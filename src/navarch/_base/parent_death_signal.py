@@ -1,6 +1,6 @@
 """Executes a program that gets a signal when the process that started it dies.
 
-Run as a script: `python tether.py PARENT SIGNAL PROGRAM [ARGUMENT...]`. The kernel sends the signal (PR_SET_PDEATHSIG) also
+Run as a script: `python parent_death_signal.py PARENT SIGNAL PROGRAM [ARGUMENT...]`. The kernel sends the signal (PR_SET_PDEATHSIG) also
 if the parent was killed with SIGKILL, and keeps the request across exec. A program of its own asks for it, since Python
 between fork and exec (`preexec_fn`) can deadlock in a process with threads.
 """
