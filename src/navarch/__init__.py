@@ -5,7 +5,7 @@ The client and the runtime are imported when one of their names is first used: n
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 from navarch._version import __version__
 from navarch.api import (
     Atomic,

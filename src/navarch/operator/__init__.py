@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 from navarch.operator.declarations import Background
 from navarch.operator.endpoints import Endpoints
 from navarch.operator.loader import load_operator

@@ -5,7 +5,7 @@ Each submodule is imported when one of its names is first used: a server that va
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from navarch.schema.compatibility import CrdChange, Verdict, compare_crds, compare_versions

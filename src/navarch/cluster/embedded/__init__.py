@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from navarch.cluster.embedded.cluster import ADMIN, EmbeddedCluster

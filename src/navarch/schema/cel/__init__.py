@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 from navarch.schema.cel.cost_tracker import (
     CALL_COST_LIMIT,
     MATCH_CONDITIONS_COST_BUDGET,

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import navarch
-from navarch._base.lazy import lazy_exports
+from navarch._base.lazy_exports import lazy_exports
 
 
 def test_name_is_that_of_its_part() -> None:
