@@ -8,7 +8,7 @@ import pytest
 
 from navarch.api import Model, Resource, Spec, Status, decode, from_builtins
 from navarch.api.model import fields_of
-from navarch.api.shape import shape_of
+from navarch.api.model_shape import shape_of
 from navarch.errors import DefinitionError
 from navarch.schema import crd
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from navarch.api import ListMap, Model, Resource, Spec, Status, decode, encode, full_wire
-from navarch.api.shape import ModelShape
+from navarch.api.model_shape import ModelShape
 from navarch.api.unknown_fields import ObjectChange, carry
 from navarch.errors import MalformedJsonError
 

@@ -46,7 +46,7 @@ NOT_REACHED = {
     "api/codec.py": "for clients: answers of an API server; msgspec decodes them",
     "api/merge_patch.py": "shows values that were decoded",
     "api/model.py": "looks at annotations of Python classes",
-    "api/shape.py": "reads paths that msgspec writes",
+    "api/model_shape.py": "reads paths that msgspec writes",
     "cluster/embedded/background_tasks.py": "reads files of the cluster's own folder",
     "cluster/embedded/bootstrap.py": "reads files of the cluster's own folder",
     "cluster/embedded/cluster_folder.py": "reads files of the cluster's own folder",

@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar, cast, runtime_checkable
 import msgspec
 
 from navarch.api.model import undefined
-from navarch.api.shape import ModelShape, shape_of
+from navarch.api.model_shape import ModelShape, shape_of
 from navarch.errors import DecodeError, InvalidValueError, MalformedJsonError
 
 T = TypeVar("T")

@@ -17,8 +17,8 @@ from typing import Any
 from navarch.api.codec import decode, encode, encode_orderly, to_builtins
 from navarch.api.json_patch import create_json_patch
 from navarch.api.model import Model, fields_of
+from navarch.api.model_shape import ModelShape, shape_of
 from navarch.api.resource import Object
-from navarch.api.shape import ModelShape, shape_of
 from navarch.errors import InvalidValueError
 
 _EACH = ""

@@ -19,7 +19,7 @@ from navarch.api import (
     truncate_to_seconds,
 )
 from navarch.api.meta import PENDING_TIME
-from navarch.api.shape import shape_of
+from navarch.api.model_shape import shape_of
 from navarch.api.unknown_fields import carry
 from navarch.cache import Collection, Entry
 from navarch.client import Client

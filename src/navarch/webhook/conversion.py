@@ -18,8 +18,8 @@ from navarch.api.codec import decode, encode
 from navarch.api.json_patch import Json
 from navarch.api.kind import Kind
 from navarch.api.model import fields_of
+from navarch.api.model_shape import shape_of
 from navarch.api.resource import Object, Resource
-from navarch.api.shape import shape_of
 from navarch.errors import ConversionError, DecodeError, DefinitionError, NavarchError
 from navarch.webhook.kept_fields import (
     ANNOTATIONS_LIMIT,

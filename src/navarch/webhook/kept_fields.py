@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from navarch.api.json_patch import Json
-from navarch.api.shape import ModelShape
+from navarch.api.model_shape import ModelShape
 
 KEPT_FIELDS: Final = "navarch.dev/kept-fields"
 """The annotation; the only one that Navarch writes on users' objects."""

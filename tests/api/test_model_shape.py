@@ -6,7 +6,7 @@ from typing import Annotated, Any, NewType, Optional
 import pytest
 
 from navarch.api import ListMap, Model
-from navarch.api.shape import shape_of
+from navarch.api.model_shape import shape_of
 
 
 class Tree(Model):
