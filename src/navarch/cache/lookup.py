@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from navarch.api import Key, Kind, Labels
 from navarch.cache.collection import Collection
 from navarch.cache.entry import Entry
-from navarch.client.core import LabelSelector
+from navarch.client.rest_client import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DecodeError, InvalidValueError
 

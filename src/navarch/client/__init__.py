@@ -4,10 +4,10 @@ from navarch.client.bodies import JsonPatch, MergePatch, Preconditions, Strategi
 from navarch.client.call import RetryPolicy
 from navarch.client.client import Client, connect
 from navarch.client.config import Config, ExecPlugin, Impersonation, in_cluster, load
-from navarch.client.core import Options
 from navarch.client.discovery import ApiResource
 from navarch.client.pods import ExecResult, Listener, LogLines, Output, PodStream, PortForward, Session
 from navarch.client.reads import Listing, ObjectList
+from navarch.client.rest_client import Options
 from navarch.client.target import ALL, MetadataOnly, PartialObjectMetadata
 from navarch.client.transport import Request, Response, Transport, WebSocket
 from navarch.client.watch import Watch, WatchEvent, WatchOptions

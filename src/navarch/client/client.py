@@ -14,9 +14,9 @@ from navarch._base.tasks import AsyncCloseable
 from navarch.api import Dynamic, Kind
 from navarch.client.call import ApiCaller
 from navarch.client.config import Config, load
-from navarch.client.core import FieldValidation, Options
 from navarch.client.pods import PodVerbs
 from navarch.client.reads import Reads
+from navarch.client.rest_client import FieldValidation, Options
 from navarch.client.subresources import Subresources
 from navarch.client.transport import Request, Transport
 from navarch.client.writes import Updates, Writes

@@ -13,8 +13,8 @@ import msgspec
 
 from navarch.api import decode
 from navarch.client.call import ApiCaller
-from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
 from navarch.client.list_body import ListBody, ListPage
+from navarch.client.rest_client import FieldSelector, LabelSelector, RestClient, query_of, selectors_of
 from navarch.client.target import Readable, accept, kind_of
 from navarch.client.transport import Request
 from navarch.client.watch import Watch, WatchOptions
@@ -237,7 +237,7 @@ def _key(item: msgspec.Raw) -> str:
 T = TypeVar("T")
 
 
-class Reads(Core):
+class Reads(RestClient):
     """get, list and watch, typed by their argument."""
 
     async def get(self, what: Readable[T], name: str, *, namespace: str | None = None) -> T:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from navarch.api import Kind, Object, encode
 from navarch.client.bodies import MergePatch, Preconditions, delete_options
-from navarch.client.core import Core, query_of
+from navarch.client.rest_client import RestClient, query_of
 from navarch.client.target import Readable, kind_of, reader_of
 from navarch.client.transport import Request
 
@@ -21,7 +21,7 @@ W = TypeVar("W", bound=Object)
 PODS = Kind("", "v1", "Pod", plural="pods")
 
 
-class Subresources(Core):
+class Subresources(RestClient):
     """Reads and writes the subresources of objects."""
 
     async def get_subresource(

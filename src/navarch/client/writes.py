@@ -20,8 +20,8 @@ from navarch.client.bodies import (
     required_patch,
 )
 from navarch.client.call import TypeOf
-from navarch.client.core import Core, FieldSelector, LabelSelector, query_of, selectors_of
 from navarch.client.reads import Reads
+from navarch.client.rest_client import FieldSelector, LabelSelector, RestClient, query_of, selectors_of
 from navarch.client.target import ALL, Readable, accept, kind_of, reader_of, required_object
 from navarch.client.transport import Request
 from navarch.errors import ApiError, Conflict, InvalidValueError
@@ -41,7 +41,7 @@ def _refuse_coroutine(result: object) -> None:
 T = TypeVar("T")
 
 
-class Writes(Core):
+class Writes(RestClient):
     """create, replace, patch, apply and delete. Each returns the object as the server stores it."""
 
     async def create(self, new: W, *, namespace: str | None = None) -> W:

@@ -17,7 +17,7 @@ from navarch.api import Dynamic, Key, Object
 from navarch.cache.lookup import selector_of
 from navarch.client import Client
 from navarch.client.bodies import Propagation
-from navarch.client.core import FieldSelector, LabelSelector
+from navarch.client.rest_client import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.controller.apply_cache import Child
 from navarch.controller.children import (

@@ -11,7 +11,7 @@ from navarch.api import Dynamic, Key, Kind, Object
 from navarch.cache import Collection, Entry, entry_of
 from navarch.cache.lookup import matching, selector_of
 from navarch.client import ALL, MetadataOnly
-from navarch.client.core import FieldSelector, LabelSelector
+from navarch.client.rest_client import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of, required_object
 from navarch.controller.deps import ControllerDeps
 from navarch.controller.write_recorder import collection_for, is_last, record_write, wire_of

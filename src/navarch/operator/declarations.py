@@ -12,7 +12,7 @@ from navarch.api import Object
 from navarch.api.names import DNS_SUBDOMAIN
 from navarch.cache import Cached, Namespaces
 from navarch.client import Client
-from navarch.client.core import LabelSelector
+from navarch.client.rest_client import LabelSelector
 from navarch.client.target import Readable
 from navarch.controller.context import Context
 from navarch.controller.contract import Result

@@ -13,7 +13,7 @@ from navarch._base.clock import SystemClock
 from navarch._base.movable_clock import MovableClock
 from navarch.api import Dynamic, Object, Resource
 from navarch.client import Client, Listing, connect
-from navarch.client.core import FieldSelector, LabelSelector
+from navarch.client.rest_client import FieldSelector, LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions

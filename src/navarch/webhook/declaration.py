@@ -11,7 +11,7 @@ from navarch.api import Kind, Labels, Object, encode, full_wire
 from navarch.api.names import DNS_LABEL, LABEL_KEY
 from navarch.cache import Cached, Collection, as_cached, entry_of
 from navarch.cache.lookup import selector_of
-from navarch.client.core import LabelSelector
+from navarch.client.rest_client import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import DefinitionError
 from navarch.webhook.review import CachedKinds, Fetch, Operation, Review

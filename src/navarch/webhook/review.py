@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from navarch.api import Kind
 from navarch.api.names import LABEL_KEY
 from navarch.cache import Collection, Lookup
-from navarch.client.core import LabelSelector
+from navarch.client.rest_client import LabelSelector
 from navarch.client.target import Readable, kind_of
 from navarch.errors import InvalidValueError
 

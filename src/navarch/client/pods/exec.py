@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from navarch._base.tasks import within
-from navarch.client.core import query_of
 from navarch.client.pods.session import Session
-from navarch.client.pods.sockets import V4, V5, WebSocketCore, alongside
+from navarch.client.pods.sockets import V4, V5, WebSocketClient, alongside
+from navarch.client.rest_client import query_of
 from navarch.client.subresources import PODS
 from navarch.errors import ConnectionLostError, DeadlineError, InvalidValueError
 
 
-class Attach(WebSocketCore):
+class Attach(WebSocketClient):
     """attach."""
 
     @asynccontextmanager
@@ -49,7 +49,7 @@ class ExecResult:
     stderr: bytes
 
 
-class Exec(WebSocketCore):
+class Exec(WebSocketClient):
     """exec and exec_session."""
 
     async def exec(

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Self
 
 from navarch.api import times
-from navarch.client.core import Core, query_of
+from navarch.client.rest_client import RestClient, query_of
 from navarch.client.subresources import PODS
 from navarch.client.transport import Request, Response
 
@@ -61,7 +61,7 @@ class LogLines:
         self._begun, self._begun_size = [], 0
 
 
-class Logs(Core):
+class Logs(RestClient):
     """logs and follow_logs."""
 
     async def logs(

@@ -11,7 +11,7 @@ from typing import Final
 
 from navarch._base.clock import Clock
 from navarch._base.tasks import cancel_and_wait
-from navarch.client.pods.sockets import V4, WebSocketCore, alongside
+from navarch.client.pods.sockets import V4, WebSocketClient, alongside
 from navarch.client.pods.stream import PodStream
 from navarch.client.subresources import PODS
 from navarch.client.transport import WebSocket
@@ -148,7 +148,7 @@ class PortForward:
                 closing.create_task(stream.close())
 
 
-class Forwarding(WebSocketCore):
+class Forwarding(WebSocketClient):
     """port_forward."""
 
     @asynccontextmanager

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from navarch.client.answers import StatusBody, bad_answer, error_from_answer, error_from_status
 from navarch.client.call import Attempts
-from navarch.client.core import Core
+from navarch.client.rest_client import RestClient
 from navarch.client.subresources import PODS
 from navarch.client.transport import Request, Response, WebSocket
 from navarch.errors import ApiError, BadAnswerError, NavarchError
@@ -36,7 +36,7 @@ async def alongside(main: Coroutine[Any, Any, T], helper: Coroutine[Any, Any, No
 _LONGEST_REASON = 1000
 
 
-class WebSocketCore(Core):
+class WebSocketClient(RestClient):
     """The part of a client below the verbs that need a WebSocket."""
 
     async def _open_socket(

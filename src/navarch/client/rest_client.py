@@ -46,7 +46,7 @@ def _is_limit(seconds: object) -> bool:
     return isinstance(seconds, int | float) and 0 < seconds < math.inf
 
 
-class Core:
+class RestClient:
     """The part of a client below its verbs."""
 
     def __init__(self, caller: ApiCaller, options: Options) -> None:
