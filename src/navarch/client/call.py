@@ -14,7 +14,7 @@ import msgspec
 from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.clock import Clock
 from navarch.api import decode
-from navarch.client.answers import bad_answer, error_from_answer
+from navarch.client.response_errors import bad_answer, error_from_response
 from navarch.client.transport import Request, Response, Transport
 from navarch.errors import (
     ApiError,
@@ -211,7 +211,7 @@ class ApiCaller:
             await response.close()
         if response.status < 400:
             raise bad_answer(request, response.status, response.headers, body, _REDIRECT)
-        error = error_from_answer(request, what, response.status, response.headers, body)
+        error = error_from_response(request, what, response.status, response.headers, body)
         if isinstance(error, Unauthorized):
             error.args = (
                 f"{error.message}: the server does not take the credential of {self.transport.origin}; renew it",

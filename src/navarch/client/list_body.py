@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from navarch.api import ListMeta, decode
-from navarch.client.answers import bad_answer
+from navarch.client.response_errors import bad_answer
 from navarch.client.transport import Request, Response
 from navarch.errors import BadAnswerError, DecodeError
 

@@ -15,9 +15,9 @@ import msgspec
 from navarch._base.backoff import Backoff, BackoffDelays
 from navarch._base.tasks import AsyncCloseable
 from navarch.api import decode
-from navarch.client.answers import StatusBody, error_from_status
 from navarch.client.call import ApiCaller, may_pass
 from navarch.client.list_body import HeadOnly, ObjectHead
+from navarch.client.response_errors import StatusBody, error_from_status
 from navarch.client.target import Readable, accept
 from navarch.client.transport import Request, Response
 from navarch.errors import (

@@ -8,8 +8,8 @@ from typing import Literal, Self
 import msgspec
 
 from navarch.api import encode
-from navarch.client.answers import StatusBody, error_from_status
 from navarch.client.pods import sockets
+from navarch.client.response_errors import StatusBody, error_from_status
 from navarch.client.transport import WebSocket
 from navarch.errors import BadAnswerError, ConnectionLostError, InvalidValueError
 

@@ -9,8 +9,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from navarch.client.answers import StatusBody, bad_answer, error_from_answer, error_from_status
 from navarch.client.call import Attempts
+from navarch.client.response_errors import StatusBody, bad_answer, error_from_response, error_from_status
 from navarch.client.rest_client import RestClient
 from navarch.client.subresources import PODS
 from navarch.client.transport import Request, Response, WebSocket
@@ -90,7 +90,7 @@ async def _refusal(request: Request, what: str, response: Response) -> ApiError 
     if response.headers.get("Content-Type", "").startswith("text/plain"):
         reason = body[:_LONGEST_REASON].decode(errors="replace").strip()
         return error_from_status(what, StatusBody(message=reason), response.status)
-    return error_from_answer(request, what, response.status, response.headers, body)
+    return error_from_response(request, what, response.status, response.headers, body)
 
 
 STDIN: Final = 0

@@ -156,7 +156,7 @@ class _StatusOnly(StatusBody, tag_field="kind", tag="Status"):
 _status_decoder = msgspec.json.Decoder(_StatusOnly)
 
 
-def error_from_answer(request: Request, what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
+def error_from_response(request: Request, what: str, code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
     """Returns the error for an answer with a failing HTTP status; `what` names the call."""
     retry_after = _retry_after(headers)
     try:

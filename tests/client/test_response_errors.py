@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from navarch import errors
 from navarch.api import Kind
 from navarch.client import MergePatch
-from navarch.client.answers import is_secret, without_echoes
+from navarch.client.response_errors import is_secret, without_echoes
 from scripted import Scripted, refusal, scripted
 
 CONFIG_MAP = Kind("", "v1", "ConfigMap", plural="configmaps")
