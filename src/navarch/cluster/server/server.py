@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from navarch._base.clock import Clock
 from navarch.cluster.server.pipeline.authorization.authorizer import attributes_of
-from navarch.cluster.server.pipeline.endpoints import read, removal, write
+from navarch.cluster.server.pipeline.endpoints import delete, read, write
 from navarch.cluster.server.pipeline.endpoints.call import Kernel, ResourceCall, random_uuid
 from navarch.cluster.server.pipeline.endpoints.options import refuse_malformed_timeout
 from navarch.cluster.server.pipeline.endpoints.patch import patch
@@ -51,8 +51,8 @@ _VERBS: dict[str, Endpoint] = {
     "create": write.create,
     "update": write.update,
     "patch": patch,
-    "delete": removal.delete,
-    "deletecollection": removal.delete_all,
+    "delete": delete.delete,
+    "deletecollection": delete.delete_all,
 }
 
 

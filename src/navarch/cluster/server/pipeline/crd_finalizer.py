@@ -13,7 +13,7 @@ from navarch.cluster.server.kinds.custom.status import TERMINATING, condition, w
 from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import Kernel, ResourceCall
-from navarch.cluster.server.pipeline.endpoints.removal import delete_all
+from navarch.cluster.server.pipeline.endpoints.delete import delete_all
 from navarch.cluster.server.pipeline.endpoints.write import update
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import StatusError

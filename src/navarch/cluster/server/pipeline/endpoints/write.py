@@ -9,8 +9,8 @@ from navarch.cluster.server.objects.request_bodies import decode_object, refuse_
 from navarch.cluster.server.objects.types import ResourceType, Strategy
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall, random_uuid
+from navarch.cluster.server.pipeline.endpoints.delete import is_ripe, removed
 from navarch.cluster.server.pipeline.endpoints.options import create_options, write_options
-from navarch.cluster.server.pipeline.endpoints.removal import is_ripe, removed
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, invalid, not_found

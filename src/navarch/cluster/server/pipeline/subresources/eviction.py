@@ -13,8 +13,8 @@ from navarch.cluster.server.objects.fields import shape_of, updated
 from navarch.cluster.server.objects.registry import Found, decoded, retry_on_conflict, stored_form
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
+from navarch.cluster.server.pipeline.endpoints.delete import DeletePreconditions, check_preconditions, delete
 from navarch.cluster.server.pipeline.endpoints.options import write_options
-from navarch.cluster.server.pipeline.endpoints.removal import DeletePreconditions, check_preconditions, delete
 from navarch.cluster.server.pipeline.subresources.bodies import sent, success
 from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, forbidden
