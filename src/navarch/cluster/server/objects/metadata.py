@@ -8,8 +8,8 @@ from itertools import islice
 from typing import Any
 
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_VALUE
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.wire.status_errors import MOST_CAUSES
 from navarch.errors import Cause
 

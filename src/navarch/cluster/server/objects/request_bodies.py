@@ -10,7 +10,7 @@ import msgspec
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.objects.types import KindSchema, ResourceType
-from navarch.cluster.server.wire import causes
+from navarch.cluster.server.wire import status_causes
 from navarch.cluster.server.wire.bodies import (
     JSON,
     PROTOBUF,
@@ -84,7 +84,7 @@ def refuse_other_kind(value: Json, resource: ResourceType) -> None:
     if found_kind != resource.kind:
         metadata = value.get("metadata")
         name = metadata.get("name", "") if isinstance(metadata, dict) else ""
-        cause = causes.invalid("kind", found_kind, f"must be {resource.kind}")
+        cause = status_causes.invalid("kind", found_kind, f"must be {resource.kind}")
         raise invalid(resource.group, str(found_kind), name, [cause])
 
 

@@ -13,8 +13,8 @@ from navarch.api import Fields, Labels
 from navarch.api.names import LABEL_KEY, LABEL_VALUE
 from navarch.cluster.server.objects.registry import seen_all
 from navarch.cluster.server.objects.types import ResourceType
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import ApiRequest, Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.cluster.server.wire.status_errors import bad_request
 from navarch.cluster.storage import Stored
 from navarch.errors import InvalidValueError

@@ -10,8 +10,8 @@ from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.generic.checks import NOT_NEGATIVE, choice, not_negative, required_name
 from navarch.cluster.server.kinds.builtin.generic.columns import NONE, UNKNOWN, UNSET, Ages, name_of
 from navarch.cluster.server.kinds.builtin.generic.strategy import Rules, path_segment_faults
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _SOURCES: Final = {

@@ -16,8 +16,8 @@ from navarch.cluster.server.kinds.builtin.generic.columns import NONE, Ages, hum
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStatusStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import metadata_update_faults
 from navarch.cluster.server.objects.types import WriteContext
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _APPROVED: Final = "Approved"

@@ -30,8 +30,8 @@ from navarch.cluster.server.kinds.builtin.pods.containers import check_resources
 from navarch.cluster.server.kinds.builtin.pods.spec import EFFECTS, check_tolerations
 from navarch.cluster.server.objects.metadata import immutable_faults, label_faults, value_faults
 from navarch.cluster.server.objects.types import WriteContext
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required
 from navarch.errors import Cause
 
 _ONCE: Final = 'node updates may not change {} except from "" to valid'

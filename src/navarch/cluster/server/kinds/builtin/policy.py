@@ -9,8 +9,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import check_conditions
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of
 from navarch.cluster.server.kinds.builtin.generic.strategy import Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import selector_faults
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.errors import Cause
 
 

@@ -12,8 +12,8 @@ from navarch.cluster.server.kinds.custom.status import ESTABLISHED, TERMINATING,
 from navarch.cluster.server.objects.metadata import immutable_faults, metadata_faults, metadata_update_faults
 from navarch.cluster.server.objects.types import ResourceType, Strategy, WriteContext
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.causes import forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required
 from navarch.errors import Cause
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from navarch.api.strconv import parse_int64
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.errors import Cause, InvalidValueError
 from navarch.schema.values.violations import go_number, shown
 

@@ -25,8 +25,8 @@ from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
 from navarch.cluster.server.wire.bodies import decode_options
-from navarch.cluster.server.wire.causes import invalid, unsupported
 from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_causes import invalid, unsupported
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict
 from navarch.cluster.storage import Stored
 from navarch.k8s.published import META

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Final
 
 from navarch.api.strconv import go_quoted
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.wire.request import ApiRequest, Json, RequestInfo
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 from navarch.cluster.server.wire.status_errors import invalid as refused
 from navarch.errors import Cause

@@ -13,7 +13,7 @@ from navarch.cluster.server.objects.list_pages import parsed_integer
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.streams.node_access import NodeDirectory, container_of, host_of, pod_of
 from navarch.cluster.server.pipeline.streams.upgrades import flag
-from navarch.cluster.server.wire import causes
+from navarch.cluster.server.wire import status_causes
 from navarch.cluster.server.wire.request import Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, invalid
 from navarch.cluster.streams import LogOptions
@@ -104,12 +104,12 @@ def _since(text: str) -> datetime:
 
 def _faults(numbers: dict[str, int], since_time: str, *, has_stream: bool) -> Iterator[Cause]:
     if numbers.get("tailLines", 0) < 0:
-        yield causes.invalid("tailLines", numbers["tailLines"], "must be greater than or equal to 0")
+        yield status_causes.invalid("tailLines", numbers["tailLines"], "must be greater than or equal to 0")
     if numbers.get("limitBytes", 1) < 1:
-        yield causes.invalid("limitBytes", numbers["limitBytes"], "must be greater than 0")
+        yield status_causes.invalid("limitBytes", numbers["limitBytes"], "must be greater than 0")
     if "sinceSeconds" in numbers and since_time:
-        yield causes.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
+        yield status_causes.forbidden("[]", "at most one of `sinceTime` or `sinceSeconds` may be specified")
     elif numbers.get("sinceSeconds", 1) < 1:
-        yield causes.invalid("sinceSeconds", numbers["sinceSeconds"], "must be greater than 0")
+        yield status_causes.invalid("sinceSeconds", numbers["sinceSeconds"], "must be greater than 0")
     if has_stream:
-        yield causes.forbidden("stream", "may not be specified")
+        yield status_causes.forbidden("stream", "may not be specified")

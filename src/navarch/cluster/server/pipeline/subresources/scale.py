@@ -25,8 +25,8 @@ from navarch.cluster.server.pipeline.subresources.scaling import (
     warn_of_fields,
 )
 from navarch.cluster.server.wire.bodies import decode_json
-from navarch.cluster.server.wire.causes import invalid as invalid_cause
 from navarch.cluster.server.wire.request import Json, Reply
+from navarch.cluster.server.wire.status_causes import invalid as invalid_cause
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request, conflict, invalid, not_found
 
 _UNKNOWN: Final = 'no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"'

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from navarch.cluster.server.wire.budget import current_budget
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.errors import Cause
 
 if TYPE_CHECKING:

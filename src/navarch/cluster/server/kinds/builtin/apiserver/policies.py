@@ -12,8 +12,8 @@ from navarch.cluster.server.kinds.builtin.apiserver.webhooks import check_condit
 from navarch.cluster.server.kinds.builtin.generic.checks import choice, unique
 from navarch.cluster.server.kinds.builtin.generic.strategy import path_segment_faults
 from navarch.cluster.server.objects.metadata import selector_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")

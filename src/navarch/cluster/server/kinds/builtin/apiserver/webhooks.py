@@ -10,8 +10,8 @@ from navarch.api.names import DNS_1035_LABEL, DNS_SUBDOMAIN, LABEL_KEY
 from navarch.cluster.server.kinds.builtin.apiserver.expressions import condition_faults
 from navarch.cluster.server.kinds.builtin.generic.checks import choice, port_number, unique
 from navarch.cluster.server.objects.metadata import selector_faults
-from navarch.cluster.server.wire.causes import duplicate, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, invalid, required, unsupported
 from navarch.errors import Cause
 
 _EFFECTS: Final = ("None", "NoneOnDryRun")

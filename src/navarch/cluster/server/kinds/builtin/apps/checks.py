@@ -15,8 +15,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import (
 )
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _NO_MATCH: Final = "`selector` does not match template `labels`"

@@ -13,8 +13,8 @@ from navarch.api.strconv import parse_int64
 from navarch.cluster.server.kinds.builtin.generic.checks import at_least_zero, choice, in_order, not_negative, selects
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.wire.causes import invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid, required, unsupported
 from navarch.errors import Cause
 
 _DURATION: Final = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)([0-9.]+(ns|us|µs|ms|s|m|h))*")

@@ -11,8 +11,8 @@ from navarch._base.clock import Clock
 from navarch.cluster.server.kinds.builtin.generic.checks import label_name
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of
 from navarch.cluster.server.objects.metadata import immutable_faults
-from navarch.cluster.server.wire.causes import invalid, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid, required
 from navarch.cluster.storage import EVENT_SECONDS, EVENTS_PREFIX, ChangedError, Storage, StorageError
 from navarch.errors import Cause
 

@@ -9,8 +9,8 @@ from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.generic.checks import NOT_NEGATIVE, resource_name, standard_resource
 from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of
 from navarch.cluster.server.objects.metadata import FIELD_IS_IMMUTABLE, key_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required
 from navarch.errors import Cause
 
 _COUNTED: Final = frozenset(

@@ -31,8 +31,8 @@ from navarch.cluster.server.kinds.builtin.generic.columns import Ages, name_of, 
 from navarch.cluster.server.kinds.builtin.generic.strategy import BuiltinStrategy, Rules, path_segment_faults
 from navarch.cluster.server.objects.metadata import immutable_faults
 from navarch.cluster.server.objects.types import DeletionRules, WriteContext
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_long
 from navarch.errors import Cause
 
 _IMMUTABLE: Final = "field is immutable when `immutable` is set"

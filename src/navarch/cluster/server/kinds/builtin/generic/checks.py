@@ -10,8 +10,8 @@ from typing import Any, Final
 from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.api.strconv import parse_int64
 from navarch.cluster.server.objects.metadata import key_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 NOT_NEGATIVE: Final = "must be greater than or equal to 0"

@@ -13,8 +13,8 @@ from navarch._base.clock import Clock
 from navarch.cluster.server.kinds.builtin.generic.strategy import Rules
 from navarch.cluster.server.kinds.builtin.networking.defaults import needs_health_port
 from navarch.cluster.server.objects.types import WriteContext
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.errors import Cause
 
 _SERVICES: Final = ("v1", "services")

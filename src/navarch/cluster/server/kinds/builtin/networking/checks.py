@@ -19,8 +19,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import (
     unique,
 )
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults, value_faults
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_many
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_many
 from navarch.errors import Cause
 
 

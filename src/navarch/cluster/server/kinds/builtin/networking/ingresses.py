@@ -11,8 +11,8 @@ from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.kinds.builtin.generic.checks import address, named, node_port_or_name, required_name
 from navarch.cluster.server.kinds.builtin.generic.strategy import path_segment_faults
 from navarch.cluster.server.objects.metadata import immutable_faults
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_long, unsupported
 from navarch.errors import Cause
 
 _PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")

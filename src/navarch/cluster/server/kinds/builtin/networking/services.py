@@ -18,8 +18,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import (
 from navarch.cluster.server.kinds.builtin.networking.defaults import needs_health_port
 from navarch.cluster.server.kinds.builtin.pods.containers import PROTOCOLS
 from navarch.cluster.server.objects.metadata import label_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")

@@ -11,8 +11,8 @@ import msgspec
 from navarch.api.names import DNS_LABEL
 from navarch.api.quantity import Quantity
 from navarch.cluster.server.kinds.builtin.pods.spec import check_pod_spec
-from navarch.cluster.server.wire.causes import forbidden, invalid, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required
 from navarch.errors import Cause
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")

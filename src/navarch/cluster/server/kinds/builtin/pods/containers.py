@@ -22,8 +22,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import (
     resource_name,
     unique,
 )
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, not_found, required
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, not_found, required
 from navarch.errors import Cause
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")

@@ -25,8 +25,8 @@ from navarch.cluster.server.kinds.builtin.pods.defaults import containers_of, de
 from navarch.cluster.server.kinds.builtin.pods.spec import check_template
 from navarch.cluster.server.objects.metadata import metadata_update_faults
 from navarch.cluster.server.objects.types import DeletionRules, WriteContext
-from navarch.cluster.server.wire.causes import forbidden, invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid
 from navarch.errors import Cause
 
 _QOS_RESOURCES: Final = ("cpu", "memory")

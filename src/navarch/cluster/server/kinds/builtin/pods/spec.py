@@ -10,8 +10,8 @@ from navarch.cluster.server.kinds.builtin.generic.checks import address, choice,
 from navarch.cluster.server.kinds.builtin.pods.containers import check_containers, check_id, check_resources
 from navarch.cluster.server.kinds.builtin.pods.volumes import check_volumes
 from navarch.cluster.server.objects.metadata import annotation_faults, label_faults, selector_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 

@@ -9,8 +9,8 @@ from navarch.api.names import DNS_LABEL, DNS_SUBDOMAIN
 from navarch.cluster.server.kinds.builtin.generic.checks import choice, exactly_one, named, required_name, unique
 from navarch.cluster.server.kinds.builtin.pods.containers import check_field_reference, check_local_path
 from navarch.cluster.server.objects.metadata import key_faults, selector_faults
-from navarch.cluster.server.wire.causes import forbidden, invalid, required, too_long, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import forbidden, invalid, required, too_long, unsupported
 from navarch.errors import Cause
 
 _HIGHEST_MODE: Final = 0o777

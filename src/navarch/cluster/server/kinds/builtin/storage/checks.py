@@ -9,8 +9,8 @@ from navarch.api.quantity import Quantity
 from navarch.api.strconv import go_quoted
 from navarch.cluster.server.kinds.builtin.generic.checks import choice, exactly_one, label_name, named, unique
 from navarch.cluster.server.objects.metadata import immutable_faults, selector_faults
-from navarch.cluster.server.wire.causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import duplicate, forbidden, invalid, required, unsupported
 from navarch.errors import Cause
 
 _MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

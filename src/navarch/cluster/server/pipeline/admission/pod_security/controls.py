@@ -15,8 +15,8 @@ from navarch.cluster.server.pipeline.admission.pod_security.baseline import (
     unless_in_user_namespace,
 )
 from navarch.cluster.server.pipeline.admission.pod_security.restricted import unless_for_windows
-from navarch.cluster.server.wire.causes import invalid
 from navarch.cluster.server.wire.request import Json
+from navarch.cluster.server.wire.status_causes import invalid
 from navarch.errors import Cause
 
 LABEL_PREFIX: Final = "pod-security.kubernetes.io/"
