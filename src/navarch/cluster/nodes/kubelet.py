@@ -18,7 +18,6 @@ from navarch._base.tasks import unless
 from navarch.api import to_builtins
 from navarch.client import Client
 from navarch.cluster.nodes.container_logs import log_pieces
-from navarch.cluster.nodes.gate import Gate
 from navarch.cluster.nodes.images import Images
 from navarch.cluster.nodes.node_status import Heartbeat, Profile, machine_capacity, node_object, register
 from navarch.cluster.nodes.pods.container import ContainerLoop
@@ -26,6 +25,7 @@ from navarch.cluster.nodes.pods.pod_worker import PodWorker
 from navarch.cluster.nodes.pods.pod_workers import PodWorkers
 from navarch.cluster.nodes.pods.sandbox import KubeletBackoffs, KubeletDeps, PodNetwork
 from navarch.cluster.nodes.runtime import AttachedProcess, Runtime
+from navarch.cluster.nodes.transport_gate import TransportGate
 from navarch.cluster.streams import ContainerProcess, LogOptions, NodePage, ProcessOptions
 from navarch.controller import Recorder
 from navarch.controller.events import RecorderOptions
@@ -114,7 +114,7 @@ class Kubelet:
         supervisor: Supervisor | None = None,
     ) -> None:
         self.name = name
-        self._gate = Gate()
+        self._gate = TransportGate()
         self._client = client.using(manager="kubelet").through(self._gate.around)
         self._clock = client.clock
         self._supervisor = supervisor or Supervisor(client.clock, client.rng)

@@ -1,4 +1,4 @@
-"""`Gate`: a transport that can be shut, to cut a node off from its cluster or to freeze it."""
+"""`TransportGate`: a transport that can be shut, to cut a node off from its cluster or to freeze it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from navarch.errors import ConnectError, ConnectionLostError
 GateState = Literal["open", "cut", "frozen"]
 
 
-class Gate:
+class TransportGate:
     """Passes requests while it is open. While it is cut, requests and streams fail; while it is frozen, they stand
     still.
     """
@@ -47,7 +47,7 @@ class Gate:
 
 
 class _Gated(WrappedTransport):
-    def __init__(self, transport: Transport, gate: Gate) -> None:
+    def __init__(self, transport: Transport, gate: TransportGate) -> None:
         super().__init__(transport)
         self._gate = gate
 
@@ -61,7 +61,7 @@ class _Gated(WrappedTransport):
 
 
 class _GatedResponse:
-    def __init__(self, response: Response, gate: Gate) -> None:
+    def __init__(self, response: Response, gate: TransportGate) -> None:
         self._response = response
         self._gate = gate
         self.status = response.status
