@@ -1,4 +1,4 @@
-"""Nodes touch files that containers can change through `Root` alone: any other way is found in their source."""
+"""Nodes touch files that containers can change through `ConfinedDirectory` alone: any other way is found in their source."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _OF_PATHS = frozenset(
     {"chmod", "glob", "hardlink_to", "iterdir", "lchmod", "mkdir", "read_bytes", "read_text", "readlink", "rename"}
     | {"resolve", "rglob", "rmdir", "symlink_to", "touch", "unlink", "write_bytes", "write_text"}
 )
-"""Methods of `Path`; those of `Root` have other names."""
+"""Methods of `Path`; those of `ConfinedDirectory` have other names."""
 _MODULES = frozenset({"glob", "io", "shutil", "tempfile"})
 _MODE = re.compile(r"[rwaxbt+]+")
 

@@ -12,7 +12,7 @@ from cluster.nodes.machines import Machine, condition, shell, status_of
 from machine_limits import needs_namespaces
 from navarch.api import Quantity
 from navarch.client import MergePatch
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.cluster.nodes.volumes.atomic_writer import FileProjection, write_payload
 from navarch.errors import ContainerError
 from navarch.k8s.core.v1 import (
@@ -195,7 +195,7 @@ async def test_a_host_path_of_the_wrong_kind_is_refused(machine: Machine) -> Non
 def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
     """A reader of the old version sees all of it; the new version is complete from the first moment."""
     folder = tmp_path / "volume"
-    with Root.at(folder, create=True) as volume:
+    with ConfinedDirectory.at(folder, create=True) as volume:
         assert write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
         assert not write_payload(volume, {"a": FileProjection(b"1"), "deep/b": FileProjection(b"2", 0o600)})
         before = (folder / "..data").resolve()
@@ -209,7 +209,7 @@ def test_a_payload_changes_in_one_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "..", "..data", "..data/x", "a//x", "", "a\0b"])
 def test_a_payload_stays_in_its_volume(tmp_path: Path, path: str) -> None:
     """A path that leaves the volume is refused even if the server accepted it; the content stays."""
-    with Root.at(tmp_path / "volume", create=True) as volume:
+    with ConfinedDirectory.at(tmp_path / "volume", create=True) as volume:
         write_payload(volume, {"a": FileProjection(b"1")})
         with pytest.raises((ContainerError, OSError)):
             write_payload(volume, {path: FileProjection(b"2")})
@@ -223,7 +223,7 @@ def test_a_payload_takes_the_place_of_whatever_is_there(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "kept").write_text("x")
     folder = tmp_path / "volume"
-    with Root.at(folder, create=True) as volume:
+    with ConfinedDirectory.at(folder, create=True) as volume:
         for link in ("..data", "..data_tmp", "a", "other"):
             (folder / link).symlink_to(tmp_path / "outside")
         assert write_payload(volume, {"a": FileProjection(b"1")})

@@ -20,7 +20,7 @@ from navarch.cluster.embedded.bootstrap import SERVICES
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.credentials import ClusterAuthority
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.cluster.storage import Storage
 from navarch.errors import ConfigError
 
@@ -126,7 +126,7 @@ class BackgroundTasks:
     async def _remove_files(self, folder: Path) -> None:
         """Removes the folder in a thread: containers may have left many files, in paths longer than the kernel takes."""
         try:
-            with Root.at(folder.parent) as above:
+            with ConfinedDirectory.at(folder.parent) as above:
                 await uninterrupted(asyncio.to_thread(above.remove_all, folder.name))
         except OSError as error:
             _log.warning("removing the temporary folder %s failed: %s; remove it by hand", folder, error)

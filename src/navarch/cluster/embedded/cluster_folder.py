@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from navarch.api.names import DNS_LABEL
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.errors import ConfigError, InvalidValueError
 
 _PROGRAM: Final = """
@@ -86,7 +86,7 @@ def start_cluster(
 
 def remove_cluster(folder: ClusterFolder) -> None:
     """Removes the folder of a cluster that does not run, with volumes of any depth."""
-    with Root.at(folder.path.parent) as clusters:
+    with ConfinedDirectory.at(folder.path.parent) as clusters:
         clusters.remove_all(folder.path.name)
 
 

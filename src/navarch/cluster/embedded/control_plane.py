@@ -30,7 +30,7 @@ from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
 from navarch.cluster.nodes.network.network import ClusterNetwork
 from navarch.cluster.nodes.node_status import RUNTIME, Profile
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.cluster.nodes.shim.runtime import ShimRuntime
 from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
 from navarch.errors import ContainerError, NotFound
@@ -215,7 +215,7 @@ class ControlPlane:
         """Removes the folder of a volume in a thread; refuses a path outside the volumes of this cluster."""
         try:
             place = Path(path).relative_to(self._volumes)
-            with Root.at(self._volumes, create=True) as root:
+            with ConfinedDirectory.at(self._volumes, create=True) as root:
                 await uninterrupted(asyncio.to_thread(root.remove_all, str(place)))
         except (OSError, ValueError) as error:
             _log.warning("removing the volume folder %s failed: %s; remove it by hand", path, error)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.errors import ContainerError
 
 _MOST_PARTS: Final = 64
@@ -39,24 +39,24 @@ class PodFolder:
     @classmethod
     def all_of(cls, node: Path) -> list[Self]:
         """Returns the folders of all pods of a node."""
-        with Root.at(node, create=True) as root:
+        with ConfinedDirectory.at(node, create=True) as root:
             return [cls(node, name) for name in root.list("pods")] if root.exists("pods") else []
 
-    def open(self, path: str = ".", *, create: int | None = None) -> Root:
+    def open(self, path: str = ".", *, create: int | None = None) -> ConfinedDirectory:
         """Opens a directory of the folder; `create` makes it with that mode if it is missing, and its parents with
         0755. Raises `OSError`.
         """
         if create is None:
-            with Root.at(self._node) as node:
-                return node.open_root(f"{self._place}/{path}")
-        with Root.at(self._node, create=True) as node:
+            with ConfinedDirectory.at(self._node) as node:
+                return node.open_directory(f"{self._place}/{path}")
+        with ConfinedDirectory.at(self._node, create=True) as node:
             above, _, _ = f"{self._place}/{path}".rpartition("/")
             node.make_directories(above, 0o755)
-            return node.open_root(f"{self._place}/{path}", create=create)
+            return node.open_directory(f"{self._place}/{path}", create=create)
 
     def remove(self) -> None:
         """Removes the folder with its content. Raises `OSError` if something is left."""
-        with Root.at(self._node) as node:
+        with ConfinedDirectory.at(self._node) as node:
             node.remove_all(self._place)
 
 
@@ -85,7 +85,7 @@ class FileProjection(NamedTuple):
     group: int = -1
 
 
-def write_payload(volume: Root, files: Mapping[str, FileProjection]) -> bool:
+def write_payload(volume: ConfinedDirectory, files: Mapping[str, FileProjection]) -> bool:
     """Makes the volume hold exactly these files; returns whether anything changed.
 
     Raises `ContainerError` for a path that leaves the volume, is too deep, or has a name reserved for `..data`.
@@ -97,7 +97,7 @@ def write_payload(volume: Root, files: Mapping[str, FileProjection]) -> bool:
         return False
     version = f"..{os.urandom(8).hex()}"
     try:
-        with volume.open_root(version, create=0o755) as made:
+        with volume.open_directory(version, create=0o755) as made:
             for path, file in files.items():
                 _write(made, path, file)
     except OSError:
@@ -122,10 +122,10 @@ def _is_version(name: str) -> bool:
     return name.startswith("..") and name != ".." and "/" not in name
 
 
-def _holds(volume: Root, version: str, files: Mapping[str, FileProjection]) -> bool:
+def _holds(volume: ConfinedDirectory, version: str, files: Mapping[str, FileProjection]) -> bool:
     """Returns whether the version has these contents and modes; owners do not change while a pod runs."""
     try:
-        with volume.open_root(version) as held:
+        with volume.open_directory(version) as held:
             return all(_has(held, path, file) for path, file in files.items()) and all(
                 {*held.list(directory)} == names for directory, names in _directories(files).items()
             )
@@ -133,7 +133,7 @@ def _holds(volume: Root, version: str, files: Mapping[str, FileProjection]) -> b
         return False
 
 
-def _has(version: Root, path: str, file: FileProjection) -> bool:
+def _has(version: ConfinedDirectory, path: str, file: FileProjection) -> bool:
     same_mode = stat.S_IMODE(version.stat(path).st_mode) == file.mode
     return same_mode and version.read(path, len(file.content) + 1) == file.content
 
@@ -152,7 +152,7 @@ def _directories(paths: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
-def _write(version: Root, path: str, file: FileProjection) -> None:
+def _write(version: ConfinedDirectory, path: str, file: FileProjection) -> None:
     above, _, _ = path.rpartition("/")
     if above:
         version.make_directories(above, 0o755)
@@ -160,7 +160,7 @@ def _write(version: Root, path: str, file: FileProjection) -> None:
     version.create(path, file.content, file.mode, owner, group)
 
 
-def _point_to(volume: Root, version: str) -> None:
+def _point_to(volume: ConfinedDirectory, version: str) -> None:
     volume.remove_all(_FRESH)
     volume.symlink(version, _FRESH)
     if volume.exists(_DATA) and volume.link_target(_DATA) is None:
@@ -168,7 +168,7 @@ def _point_to(volume: Root, version: str) -> None:
     volume.move(_FRESH, _DATA)
 
 
-def _show(volume: Root, names: set[str]) -> None:
+def _show(volume: ConfinedDirectory, names: set[str]) -> None:
     """Links the names to the current version, and removes everything else."""
     for name in volume.list():
         is_ours = name in names and volume.link_target(name) == f"{_DATA}/{name}"

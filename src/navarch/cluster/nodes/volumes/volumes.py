@@ -13,7 +13,7 @@ from typing import Final
 from navarch._base.clock import Clock
 from navarch._base.tasks import uninterrupted, within
 from navarch.client import Client
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 from navarch.cluster.nodes.volumes.atomic_writer import PodFolder, check_depth, write_payload
 from navarch.cluster.nodes.volumes.projections import Files, PodPlacement, VolumeProjections
 from navarch.errors import ContainerError, NavarchError, NotFound
@@ -161,14 +161,14 @@ def _write_files(folder: PodFolder, place: str, files: Files) -> None:
 
 
 def _make_sub_path(path: Path, below: str) -> None:
-    with Root.at(path) as volume:
+    with ConfinedDirectory.at(path) as volume:
         if not volume.leads_to(below, links="beneath"):
             mode = stat.S_IMODE(os.fstat(volume.fd).st_mode)
             volume.make_directories(below, mode, links="beneath")
 
 
 def _give_to_group(path: Path, group: int) -> None:
-    with Root.at(path) as root:
+    with ConfinedDirectory.at(path) as root:
         root.give_to_group(group)
         os.fchmod(root.fd, stat.S_IMODE(os.fstat(root.fd).st_mode) | 0o2770)
 
@@ -193,7 +193,7 @@ def _has_files(volume: Volume) -> bool:
 def _local(path: Path, *, ours: bool) -> Path:
     """Returns the path of a local volume; creates one that this cluster provisioned when it is first used."""
     if ours:
-        Root.at(path, create=True).close()
+        ConfinedDirectory.at(path, create=True).close()
     if not path.exists():
         raise ContainerError(f'path "{path}" does not exist')
     return path
@@ -202,9 +202,9 @@ def _local(path: Path, *, ours: bool) -> Path:
 def _of_machine(source: HostPathVolumeSource) -> Path:
     path, kind = Path(source.path), source.type or ""
     if kind == "DirectoryOrCreate":
-        Root.at(path, create=True).close()
+        ConfinedDirectory.at(path, create=True).close()
     elif kind == "FileOrCreate" and not path.exists():
-        with Root.at(path.parent) as above:
+        with ConfinedDirectory.at(path.parent) as above:
             above.create(path.name, b"", 0o644)
     kind = kind.removesuffix("OrCreate")
     if kind in _CHECKS:
@@ -212,7 +212,7 @@ def _of_machine(source: HostPathVolumeSource) -> Path:
         if not holds(path):
             raise ContainerError(f"hostPath type check failed: {path} is not a {word}")
     elif not path.exists():
-        Root.at(path, create=True).close()
+        ConfinedDirectory.at(path, create=True).close()
     return path
 
 

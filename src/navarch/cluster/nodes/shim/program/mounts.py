@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Mounts:
         if not sub_path:
             os.stat(source)
             return source
-        with Root.at(source) as volume:
+        with ConfinedDirectory.at(source) as volume:
             fd = volume.open(sub_path, os.O_PATH, links="beneath")
         self._held.append(fd)
         return f"/proc/self/fd/{fd}"

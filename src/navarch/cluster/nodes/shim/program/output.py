@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import time
 
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ContainerLog:
 
     def __init__(self, path: str) -> None:
         folder, _, self._name = path.rpartition("/")
-        self._folder = Root.at(folder)
+        self._folder = ConfinedDirectory.at(folder)
         self._partial = {"stdout": b"", "stderr": b""}
         try:
             self._fd = self._opened()

@@ -13,7 +13,7 @@ import stat
 import struct
 
 from navarch.cluster.nodes.shim.program import kernel
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def enter(
         _protect_kernel(root)
     for path in hidden:
         _hide(root + os.path.realpath(path))
-    with Root.at(root) as tree:
+    with ConfinedDirectory.at(root) as tree:
         for target, source, read_only in placed:
             _place(tree, base, source, target, read_only=read_only)
     _move_into(root)
@@ -274,7 +274,7 @@ def _hide(folder: str) -> None:
         kernel.mount("tmpfs", folder, "tmpfs", options=f"mode=0755,{_SIZE}")
 
 
-def _place(tree: Root, base: str, source: str, target: str, *, read_only: bool) -> None:
+def _place(tree: ConfinedDirectory, base: str, source: str, target: str, *, read_only: bool) -> None:
     """Mounts the source in the tree. The target is resolved as the container would: a link in a volume that is already
     there leads nowhere else, and what is made on the way is made inside.
     """
@@ -296,7 +296,7 @@ def _place(tree: Root, base: str, source: str, target: str, *, read_only: bool) 
         kernel.unmount(source, kernel.DETACH)
 
 
-def _make_mount_point(tree: Root, target: str) -> None:
+def _make_mount_point(tree: ConfinedDirectory, target: str) -> None:
     """A file to mount on. Other containers may write to the volume that it is in: a pipe of theirs is not waited for."""
     flags = os.O_CREAT | os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY
     try:

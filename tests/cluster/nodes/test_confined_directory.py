@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from navarch.cluster.nodes.shim.program import kernel, openat
-from navarch.cluster.nodes.shim.program.root import Root
+from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
 
 _RESOLVERS = {"openat2": openat._openat2, "walk": openat._walk}
 _OUT = ("/etc/passwd", "..", "../outside/secret", "a/../../outside/secret", "a/b/../../../outside")
@@ -37,7 +37,7 @@ def resolver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Iterator[Root]:
+def root(tmp_path: Path) -> Iterator[ConfinedDirectory]:
     """A directory with links that lead out of it, beside one that holds a secret."""
     (tmp_path / "outside" / "kept").mkdir(parents=True)
     (tmp_path / "outside" / "secret").write_text("secret")
@@ -50,7 +50,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
         (inside / name).symlink_to(target)
     (inside / "around").symlink_to("around")
     (inside / "nowhere").symlink_to("missing")
-    with Root.at(inside) as made:
+    with ConfinedDirectory.at(inside) as made:
         yield made
 
 
@@ -64,7 +64,7 @@ def _fault(error: pytest.ExceptionInfo[OSError]) -> str:
 
 @pytest.mark.parametrize("path", _OUT)
 @pytest.mark.parametrize("links", ["refuse", "beneath"])
-def test_path_that_leads_out_is_refused(root: Root, path: str, links: openat.Links) -> None:
+def test_path_that_leads_out_is_refused(root: ConfinedDirectory, path: str, links: openat.Links) -> None:
     """An absolute path, or one with `..`, is refused."""
     with pytest.raises(OSError, match="leads out") as error:
         root.open(path, os.O_RDONLY, links=links)
@@ -73,7 +73,7 @@ def test_path_that_leads_out_is_refused(root: Root, path: str, links: openat.Lin
 
 @pytest.mark.parametrize("name", _LEADS_OUT)
 @pytest.mark.parametrize("rest", ["", "/secret", "/new"])
-def test_link_that_leads_out_is_refused(root: Root, tmp_path: Path, name: str, rest: str) -> None:
+def test_link_that_leads_out_is_refused(root: ConfinedDirectory, tmp_path: Path, name: str, rest: str) -> None:
     """Reading, creating and making directories through such a link is refused."""
     for flags in (os.O_RDONLY, os.O_PATH, os.O_WRONLY | os.O_CREAT):
         with pytest.raises(OSError) as error:
@@ -84,7 +84,7 @@ def test_link_that_leads_out_is_refused(root: Root, tmp_path: Path, name: str, r
     assert _names(tmp_path / "outside") == ["kept", "secret"]
 
 
-def test_link_that_stays_is_followed_where_that_is_asked_for(root: Root) -> None:
+def test_link_that_stays_is_followed_where_that_is_asked_for(root: ConfinedDirectory) -> None:
     """A link is refused otherwise, at the end of a path as within it."""
     for path in ("near/file", "a/back", "near/back"):
         fd = root.open(path, os.O_RDONLY, links="beneath")
@@ -95,7 +95,7 @@ def test_link_that_stays_is_followed_where_that_is_asked_for(root: Root) -> None
         assert _fault(error) == "ELOOP"
 
 
-def test_link_that_leads_nowhere_ends(root: Root) -> None:
+def test_link_that_leads_nowhere_ends(root: ConfinedDirectory) -> None:
     """A circle of links is an error, and nothing is created at the end of a link."""
     with pytest.raises(OSError) as error:
         root.open("around", os.O_RDONLY, links="beneath")
@@ -105,7 +105,7 @@ def test_link_that_leads_nowhere_ends(root: Root) -> None:
     assert not root.exists("missing")
 
 
-def test_root_can_stand_for_the_machines_own(root: Root) -> None:
+def test_root_can_stand_for_the_machines_own(root: ConfinedDirectory) -> None:
     """As after chroot, absolute links begin at the root, and `..` ends there."""
     root.make_directories("a/../etc", 0o700, links="in_root")
     root.make_directories("/absolute/deep", 0o700, links="in_root")
@@ -117,14 +117,14 @@ def test_root_can_stand_for_the_machines_own(root: Root) -> None:
     os.close(fd)
 
 
-def test_directories_have_the_mode_that_is_asked_for(root: Root) -> None:
+def test_directories_have_the_mode_that_is_asked_for(root: ConfinedDirectory) -> None:
     """The umask does not matter; existing directories keep their mode."""
     root.make_directories("a/new/deep", 0o777)
     assert [stat.S_IMODE(root.stat(path).st_mode) for path in ("a/new", "a/new/deep")] == [0o777, 0o777]
     assert stat.S_IMODE(root.stat("a").st_mode) != 0o777
 
 
-def test_file_is_never_written_through_a_link(root: Root, tmp_path: Path) -> None:
+def test_file_is_never_written_through_a_link(root: ConfinedDirectory, tmp_path: Path) -> None:
     """Creating, rewriting and paths with a NUL never write through a link."""
     root.symlink("../outside/secret", "trap")
     with pytest.raises(FileExistsError):
@@ -136,7 +136,7 @@ def test_file_is_never_written_through_a_link(root: Root, tmp_path: Path) -> Non
     assert _names(tmp_path / "outside") == ["kept", "secret"]
 
 
-def test_file_is_changed_in_place(root: Root) -> None:
+def test_file_is_changed_in_place(root: ConfinedDirectory) -> None:
     """A rewritten file keeps its inode, since it may be mounted."""
     before = root.stat("a/file")
     root.rewrite("a/file", b"longer than before", 0o640)
@@ -146,7 +146,7 @@ def test_file_is_changed_in_place(root: Root) -> None:
     assert root.stat("a/file").st_ino == before.st_ino
 
 
-def test_what_is_no_file_is_not_read(root: Root, tmp_path: Path) -> None:
+def test_what_is_no_file_is_not_read(root: ConfinedDirectory, tmp_path: Path) -> None:
     """A pipe would keep its reader waiting, a link would show another file."""
     os.mkfifo(tmp_path / "inside" / "pipe")
     for path in ("pipe", "a", "near/file", "up/secret"):
@@ -156,7 +156,7 @@ def test_what_is_no_file_is_not_read(root: Root, tmp_path: Path) -> None:
         root.rewrite("pipe", b"x", 0o600)
 
 
-def test_removal_follows_no_link(root: Root, tmp_path: Path) -> None:
+def test_removal_follows_no_link(root: ConfinedDirectory, tmp_path: Path) -> None:
     """No link is followed: neither a removed one, nor one inside, nor one on the way."""
     root.symlink("../../outside", "a/b/out")
     root.remove_all("a")
@@ -171,12 +171,12 @@ def test_removal_follows_no_link(root: Root, tmp_path: Path) -> None:
     assert not {"a", "up"} & {*root.list()}
 
 
-def test_deep_and_closed_directories_are_removed(root: Root) -> None:
+def test_deep_and_closed_directories_are_removed(root: ConfinedDirectory) -> None:
     """A container leaves whatever it likes: far more levels than a path can have, and directories without rights."""
-    inner = root.open_root("a")
+    inner = root.open_directory("a")
     for _ in range(2500):
         os.mkdir("d", dir_fd=inner.fd)
-        child = inner.open_root("d")
+        child = inner.open_directory("d")
         inner.close()
         inner = child
     os.fchmod(inner.fd, 0)
@@ -186,7 +186,7 @@ def test_deep_and_closed_directories_are_removed(root: Root) -> None:
     assert not [name for name in root.list() if name.startswith("..removed")]
 
 
-def test_group_is_given_to_no_other_files(root: Root, tmp_path: Path) -> None:
+def test_group_is_given_to_no_other_files(root: ConfinedDirectory, tmp_path: Path) -> None:
     """Files behind links and files with another name keep their group."""
     if os.geteuid() != 0:
         pytest.skip("giving files away takes root")
@@ -198,7 +198,7 @@ def test_group_is_given_to_no_other_files(root: Root, tmp_path: Path) -> None:
     assert [root.stat(path).st_gid for path in (".", "a", "a/b", "a/file")] == [4711] * 4
 
 
-def test_link_can_be_replaced_and_read(root: Root) -> None:
+def test_link_can_be_replaced_and_read(root: ConfinedDirectory) -> None:
     """A link such as `..data` is replaced and read."""
     root.symlink("a", "fresh")
     root.move("fresh", "near")
@@ -206,7 +206,7 @@ def test_link_can_be_replaced_and_read(root: Root) -> None:
     assert (root.link_target("a"), root.link_target("missing")) == (None, None)
 
 
-def test_directory_that_becomes_a_link_meanwhile_leads_nowhere_else(root: Root, tmp_path: Path) -> None:
+def test_directory_that_becomes_a_link_meanwhile_leads_nowhere_else(root: ConfinedDirectory, tmp_path: Path) -> None:
     """Somebody swaps it all the time; whatever is created or removed is beneath the root."""
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     (inside / "x").mkdir()
@@ -232,7 +232,7 @@ def _swap(inside: Path, stopping: threading.Event) -> None:
         kernel.call(number, -100, names[0], -100, names[1], 2)
 
 
-def _try_all(root: Root, path: str) -> None:
+def _try_all(root: ConfinedDirectory, path: str) -> None:
     acts: tuple[Callable[[], None], ...] = (
         lambda: root.make_directories(path, 0o755, links="beneath"),
         lambda: root.rewrite(f"{path}/file", b"x", 0o600),

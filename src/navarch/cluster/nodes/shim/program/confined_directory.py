@@ -1,4 +1,4 @@
-"""`Root`: a directory, and operations on paths beneath it that never leave it, as Go's `os.Root` has them.
+"""`ConfinedDirectory`: a directory, and operations on paths beneath it that never leave it, as Go's `os.Root` has them.
 
 Everything that nodes do on this machine with files that a container can change goes through this module. A path is
 resolved once (see `openat`), and the operation then acts on the descriptor: whoever replaces a directory by a symbolic
@@ -27,7 +27,7 @@ _REPLACED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EN
 """What is no directory any more, or too deep for a path."""
 
 
-class Root:
+class ConfinedDirectory:
     """A directory that no path leads out of. `with` closes its descriptor.
 
     Paths are relative; `links` says what symbolic links in them mean, and the last part of a path that is created,
@@ -63,11 +63,11 @@ class Root:
         """A descriptor to read a regular file; a pipe or a device that somebody put there is an error."""
         return _regular(self.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
 
-    def open_root(self, path: str, *, create: int | None = None, links: Links = "refuse") -> Root:
+    def open_directory(self, path: str, *, create: int | None = None, links: Links = "refuse") -> ConfinedDirectory:
         """The directory at the path; with `create` those that are missing on the way are made with that mode."""
         if create is not None:
             self.make_directories(path, create, links=links)
-        return Root(self.open(path, _DIRECTORY, links=links))
+        return ConfinedDirectory(self.open(path, _DIRECTORY, links=links))
 
     def make_directories(self, path: str, mode: int, *, links: Links = "refuse") -> None:
         """Makes the directory and those above it that are missing, whatever the umask. A link to nowhere is an error."""
@@ -214,7 +214,7 @@ class Root:
 class _Parent:
     """The directory that a path is in, open while the block lasts, and the last part of the path."""
 
-    def __init__(self, root: Root, path: str) -> None:
+    def __init__(self, root: ConfinedDirectory, path: str) -> None:
         *above, self._name = path_parts(path, "refuse") or [""]
         if self._name in {"", ".."}:
             raise OSError(errno.EINVAL, f"expected the name of an entry, got {path!r}")
