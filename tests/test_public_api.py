@@ -46,8 +46,8 @@ PUBLIC = {
         UnsupportedMediaType ValidationError
     """,
     "navarch.operator": """
-        Background CrdPolicy Endpoints Operator Uses WebhookPolicy WebhookServer configurations_of load_operator needed_by
-        remove_webhooks roles_of run serve
+        Background CrdPolicy Endpoints Operator Uses WebhookPolicy WebhookServer configurations_of load_operator main
+        needed_by remove_webhooks roles_of run serve
     """,
     "navarch.webhook": """
         Certificates DeclaredConversion DeclaredWebhook Operation Review ReviewError ReviewVerdict WebhookOptions

@@ -6,6 +6,7 @@ from navarch._base.lazy_exports import lazy_exports
 from navarch.operator.declarations import Background
 from navarch.operator.endpoints import Endpoints
 from navarch.operator.loader import load_operator
+from navarch.operator.main import main
 from navarch.operator.operator import Operator
 from navarch.operator.permissions import needed_by
 from navarch.operator.process import serve
@@ -28,6 +29,7 @@ __all__ = [
     "WebhookServer",
     "configurations_of",
     "load_operator",
+    "main",
     "needed_by",
     "remove_webhooks",
     "roles_of",

@@ -1,18 +1,22 @@
-"""`ServingCertificate`: a server's certificate that is renewed in its files while the server runs."""
+"""Certificates of a server: `ServingCertificate` from files that others renew, `SelfSignedCertificate` from memory."""
 
 from __future__ import annotations
 
 import ssl
+from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 from navarch._base.clock import Clock
-from navarch._base.tls import load_key_pair
+from navarch._base.tls import load_key_pair, pem_file
 from navarch.errors import ConfigError
 from navarch.observe.logs import logger
 
-__all__ = ["ServingCertificate"]
+__all__ = ["SelfSignedCertificate", "ServingCertificate"]
 
 _LOOK_SECONDS = 10.0
+_LIFETIME: Final = timedelta(days=90)
+_RENEWAL_SECONDS: Final = _LIFETIME.total_seconds() / 3
 
 _log = logger("navarch.operator.endpoints")
 
@@ -73,3 +77,40 @@ class ServingCertificate:
             f"expected a certificate in {self._certificate} and its key in {self._key}, both PEM, got: {error}; "
             "check Endpoints(certificate=…, key=…)"
         )
+
+
+class SelfSignedCertificate:
+    """A certificate that the server issues for itself: the connection is encrypted, but clients cannot check the server.
+
+    The key stays in memory. Clients that must check the server need a certificate from files.
+    """
+
+    def __init__(self, hosts: tuple[str, ...], clock: Clock) -> None:
+        self._hosts = hosts
+        self._clock = clock
+        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+
+    def context(self) -> ssl.SSLContext:
+        """Returns the TLS context with a new certificate. Raises `ConfigError` if cryptography is not installed."""
+        self._issue()
+        return self._context
+
+    async def run(self) -> None:
+        """Replaces the certificate when a third of its lifetime is over, until cancelled."""
+        while True:
+            await self._clock.sleep(_RENEWAL_SECONDS)
+            self._issue()
+
+    def _issue(self) -> None:
+        try:
+            from navarch.certificates import CertificateAuthority, CertificateSubject  # noqa: PLC0415 - an extra
+        except ImportError:
+            raise ConfigError(
+                "expected the package cryptography, with which an operator issues the certificate of its metrics; pip install "
+                "'navarch[webhook]', or give the files of a certificate (--metrics-cert-path)"
+            ) from None
+        now = self._clock.now()
+        authority = CertificateAuthority.create("navarch metrics", now, _LIFETIME)
+        pair = authority.issue(CertificateSubject(common_name="metrics", hosts=self._hosts), now, _LIFETIME)
+        with pem_file(pair.certificate) as certificate, pem_file(pair.key) as key:
+            load_key_pair(self._context, certificate, key)

@@ -18,7 +18,7 @@ from navarch.client import Client
 from navarch.errors import ConfigError, NavarchError
 from navarch.observe.logs import logger
 from navarch.observe.metrics import Metrics
-from navarch.operator.certificate import ServingCertificate
+from navarch.operator.certificate import SelfSignedCertificate, ServingCertificate
 from navarch.operator.endpoints import Address, Check, Endpoints
 from navarch.operator.scrapers import Scrapers
 
@@ -89,7 +89,7 @@ class EndpointServer:
         purpose: str,
         app: web.Application,
         address: Address,
-        certificate: ServingCertificate | None,
+        certificate: ServingCertificate | SelfSignedCertificate | None,
     ) -> Address:
         context = certificate.context() if certificate else None
         try:
@@ -106,7 +106,9 @@ class EndpointServer:
         return bound
 
 
-def _certificate(options: Endpoints, clock: Clock) -> ServingCertificate | None:
+def _certificate(options: Endpoints, clock: Clock) -> ServingCertificate | SelfSignedCertificate | None:
+    if options.self_signed and options.metrics_address is not None:
+        return SelfSignedCertificate(tuple(filter(None, ("localhost", options.metrics_address.host))), clock)
     if options.certificate is None or options.key is None:
         return None
     return ServingCertificate(options.certificate, options.key, clock)

@@ -52,7 +52,8 @@ class Endpoints:
 
     By default both listen on loopback. A kubelet probes the pod's own address: use `health=":8081"` in a pod. Metrics may leave
     the machine only with `token_review`: each scrape then needs a token whose owner may `get` the non-resource URL `/metrics`.
-    `certificate` and `key`, PEM files, make the metrics HTTPS; they are read again when they change. `registry` adds your own
+    `certificate` and `key`, PEM files, make the metrics HTTPS; they are read again when they change. `self_signed` makes them
+    HTTPS with a certificate that the operator issues for itself and that nobody can check. `registry` adds your own
     metrics to the runtime's: prometheus_client's `REGISTRY`, or another one. Raises `ConfigError` for an invalid address, and
     for options that contradict each other.
     """
@@ -61,6 +62,7 @@ class Endpoints:
     metrics: str | None = "127.0.0.1:8080"
     certificate: Path | None = None
     key: Path | None = None
+    self_signed: bool = False
     token_review: bool = False
     registry: CollectorRegistry | None = None
 
@@ -75,6 +77,8 @@ class Endpoints:
             raise ConfigError(f"expected two addresses for health and metrics, got {self.health!r} for both")
         if (self.certificate is None) != (self.key is None):
             raise ConfigError("expected a certificate and its key, got only one of them; give both or neither")
+        if self.self_signed and self.certificate is not None:
+            raise ConfigError("expected a certificate in files or a self-signed one, got both; give one of them")
 
     @property
     def health_address(self) -> Address | None:

@@ -67,6 +67,10 @@ _REGISTRATIONS = tuple(
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 )
 
+_REVIEWS = (
+    Kind("authentication.k8s.io", "v1", "TokenReview", plural="tokenreviews", namespaced=False),
+    Kind("authorization.k8s.io", "v1", "SubjectAccessReview", plural="subjectaccessreviews", namespaced=False),
+)
 _NAMESPACES = Kind("", "v1", "Namespace", plural="namespaces", namespaced=False)
 _LEASES = Kind("coordination.k8s.io", "v1", "Lease", plural="leases")
 _EVENTS = Kind("events.k8s.io", "v1", "Event", plural="events")
@@ -98,7 +102,7 @@ def needed_by(
 ) -> tuple[Permission, ...]:
     """Returns the permissions that the operator needs: those of its declarations, and for each kind in `uses` those of `uses`.
 
-    The Lease and the CRDs are included; `election_namespace` is None if there is no election. `webhook_namespace` is that of
+    The Lease, the CRDs and the reviews of scrapers' tokens are included; `election_namespace` is None if there is no election. `webhook_namespace` is that of
     the Secret with the certificates of the webhooks; by default that of the Lease.
     """
     needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
@@ -108,6 +112,8 @@ def needed_by(
     found = {each for each in derived if (each.group, each.resource, each.subresource) not in exact}
     found.update(permission for each in operator.uses for permission in _used(each, operator.namespaces))
     found.update(_of_webhooks(operator, webhook_namespace or election_namespace))
+    if operator.endpoints is not None and operator.endpoints.token_review and operator.endpoints.metrics is not None:
+        found.update(permission for kind in _REVIEWS for permission in _granted(kind, ("create",), ()))
     return _least(found)
 
 
