@@ -268,3 +268,40 @@ def _is_two(it: ConfigMap) -> bool:
 
 async def _names(cluster: Cluster, kind: Any = Memcached) -> list[str]:
     return [each.name for each in await cluster.list(kind)]
+
+
+async def test_run_installs_the_crds_that_an_operator_verifies(cluster: Cluster) -> None:
+    """An operator with `crds="verify"` finds its CRDs in a test, as its manifests would bring them."""
+    verifying = Operator("verifying", crds="verify")
+
+    @verifying.controller(Memcached)
+    async def reconcile(memcached: Memcached, ctx: Context) -> None:
+        memcached.status.nodes = ["seen"]
+
+    async with cluster.run(verifying):
+        await cluster.apply(Memcached(name="cache"))
+        await cluster.until(Memcached, "cache", lambda it: it.status.nodes == ["seen"])
+
+
+def test_operator_is_that_of_the_project(pytester: pytest.Pytester) -> None:
+    """The fixture `operator` has what the modules of the project declare."""
+    pytester.makefile("", PROJECT=PROJECT)
+    pytester.makeini("[pytest]\npythonpath = src\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    source = pytester.mkdir("src") / "fixture_operator"
+    (source / "controllers").mkdir(parents=True)
+    (source / "__init__.py").write_text("from navarch import Operator\n\noperator = Operator('fixture-operator')\n")
+    (source / "controllers" / "__init__.py").touch()
+    (source / "controllers" / "pods.py").write_text(
+        "from fixture_operator import operator\nfrom navarch.k8s.core.v1 import Pod\n\n\n"
+        "@operator.controller(Pod)\nasync def reconcile(pod, ctx): ...\n"
+    )
+    pytester.makepyfile("def test_it(operator):\n    assert [each.name for each in operator.controllers] == ['pod']\n")
+    pytester.runpytest().assert_outcomes(passed=1)
+
+
+PROJECT = """
+domain: example.com
+layout: [python.navarch.dev/v1]
+projectName: fixture-operator
+version: "3"
+"""

@@ -21,6 +21,7 @@ from navarch.cluster.embedded.credentials import ClusterAccess
 from navarch.cluster.embedded.https_front import ThreadedCluster
 from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.errors import InvalidValueError
+from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
 from navarch.testing.eventually import Eventually, source_of
@@ -152,9 +153,8 @@ class Cluster:
         __tracebackhide__ = True  # the test's own line is what pytest shows
         served = [self._twin(operator) for operator in operators]
         prepared = asyncio.Event()
-        for operator in (each for each in operators if not each.conversions):  # their CRDs need the webhook's address
-            kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
-            await prepare_crds(self.client.using(manager=operator.name), kinds, operator.crds)
+        for operator in operators:
+            await self._install_crds(operator)
         try:
             async with asyncio.TaskGroup() as group:
                 work = serve(client or self.client, *served, prepared=prepared)
@@ -168,6 +168,21 @@ class Cluster:
         except BaseExceptionGroup as failures:  # a test that fails is shown by its own line, not by a group
             failure = _unwrapped(failures)
             raise failure from failure.__cause__
+
+    async def _install_crds(self, operator: Operator) -> None:
+        """Installs the CRDs as the administrator: an operator with `crds="verify"` finds what its manifests would bring.
+
+        An operator that installs CRDs and converts them does so itself: they need the address of its webhook.
+        """
+        kinds = [each.primary for each in operator.controllers if issubclass(each.primary, Resource)]
+        client = self.client.using(manager=operator.name)
+        if operator.crds == "verify":
+            kinds += [version for pair in operator.conversions for version in (pair.old, pair.new)]
+            there = {each.name async for each in self.client.list(CustomResourceDefinition)}
+            # Forced: the operator adds the conversion, without which versions would lose fields of each other.
+            await prepare_crds(client, [each for each in kinds if each.__kind__.resource not in there], "force")
+        elif not operator.conversions:
+            await prepare_crds(client, kinds, operator.crds)
 
     def _twin(self, operator: Operator) -> Operator:
         """Returns the operator without endpoints; its webhooks are called in this process if the cluster is in it."""

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `cluster` is a fresh cluster for each test.
+"""The pytest plugin: the fixture `cluster` is a fresh cluster for each test, `operator` the operator of the project.
 
 pytest loads this module in every run where navarch is installed: the modules of a cluster are imported when a test first
 requests one. The cluster runs in the event loop of pytest-asyncio.
@@ -18,9 +18,10 @@ import pytest
 
 if TYPE_CHECKING:
     from navarch.cluster.embedded.components import ComponentOptions
+    from navarch.operator import Operator
     from navarch.testing.cluster import Cluster
 
-__all__ = ["cluster", "http_cluster", "pytest_configure"]
+__all__ = ["cluster", "http_cluster", "operator", "pytest_configure"]
 
 _MARKER = "cluster(controllers=True, nodes=0, simulated=0): what the cluster of the test has beside its API server"
 
@@ -82,3 +83,12 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
 
     async with over_https(_components(request)) as made:
         yield made
+
+
+@pytest.fixture
+def operator(pytestconfig: pytest.Config) -> Operator:
+    """The operator of the project that the tests belong to, with all of its controllers and webhooks."""
+    from navarch.operator import load_operator  # noqa: PLC0415 - see above
+    from navarch.project.project import Project  # noqa: PLC0415 - see above
+
+    return load_operator(Project.find(pytestconfig.rootpath).settings.package)
