@@ -142,12 +142,15 @@ def _place(namespace: str | None) -> str:
 class Uses:
     """Verbs that an operator uses on a kind, or on a subresource of it, in its namespaces: `Uses(Secret, ("get",))`.
 
-    They stand in the place of those that its controllers' declarations would need of that kind or subresource.
+    They stand in the place of those that its controllers' declarations would need of that kind or subresource; several
+    for one kind add up. `why` is the reason for verbs that no test can show: without it, `permission_tests` fails for a
+    verb that is granted and was never recorded.
     """
 
     what: Readable[Any]
     verbs: tuple[str, ...]
     subresource: str = ""
+    why: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.verbs, str):
