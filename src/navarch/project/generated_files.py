@@ -50,7 +50,7 @@ def plan_generated(root: Path, files: Mapping[str, str], *, part: str) -> Genera
             written.append(path)
         else:
             edited.append(path)
-    removed = []
+    removed: list[str] = []
     for path, digest in before.items():
         found = None if path in files else read_text(root / path)
         if found is not None:

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-import yaml
-
 from navarch.cache import Namespaces
 from navarch.operator import Operator, needed_by
 from navarch.operator.permission_sources import PermissionSource, sources_of
 from navarch.operator.roles import Permission
 from navarch.project.recorded_calls import RecordedCall, Recording
+from navarch.project.yaml_text import dump
 
 __all__ = [
     "GrantedPermission",
@@ -176,13 +175,12 @@ def role_text(manifest: Mapping[str, Any], granted: Sequence[GrantedPermission])
     A permission of the role that is not in `granted`, such as one of a patch, has no comment.
     """
     if manifest.get("kind") not in _ROLES or not manifest.get("rules"):
-        return yaml.safe_dump(dict(manifest), sort_keys=False)
+        return dump(dict(manifest))
     namespace = manifest["metadata"].get("namespace") if manifest["kind"] == "Role" else None
     comments = {each.permission: each.comment for each in granted}
-    head = yaml.safe_dump({name: value for name, value in manifest.items() if name != "rules"}, sort_keys=False)
+    head = dump({name: value for name, value in manifest.items() if name != "rules"})
     rules = (
-        "".join(f"# {line}\n" for line in _rule_comment(rule, namespace, comments))
-        + yaml.safe_dump([rule], sort_keys=False)
+        "".join(f"# {line}\n" for line in _rule_comment(rule, namespace, comments)) + dump([rule])
         for rule in manifest["rules"]
     )
     return f"{head}rules:\n{''.join(rules)}"

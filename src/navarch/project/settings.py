@@ -25,6 +25,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many replicas run; one of them leads."""
     certificates: Certificates = "self"
     """Who issues the certificates of webhooks: the operator itself, or cert-manager."""
+    watch_namespaces: tuple[str, ...] = ()
+    """The namespaces of the operator; by default all or, in a project with `namespaced`, its own."""
+    prometheus: bool = False
+    """Whether the installation has the ServiceMonitor and the PrometheusRule; their CRDs must be in the cluster."""
+    network_policy: bool = False
+    """Whether the installation has the NetworkPolicies: metrics for namespaces with the label `metrics: enabled`."""
 
     @staticmethod
     def parse(text: str, where: str) -> Settings:

@@ -1,0 +1,28 @@
+"""The one model of a deployment: from an operator and its settings to final objects, one module per folder of `config`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from navarch.operator.roles import Permission
+from navarch.project.manifests.crds import crds
+from navarch.project.manifests.manager import manager
+from navarch.project.manifests.model import DeploymentModel, ManifestObject
+from navarch.project.manifests.monitoring import monitoring
+from navarch.project.manifests.network_policies import network_policies
+from navarch.project.manifests.rbac import rbac
+from navarch.project.manifests.webhooks import webhooks
+
+__all__ = ["DeploymentModel", "ManifestObject", "manifests_of"]
+
+
+def manifests_of(model: DeploymentModel, permissions: Iterable[Permission]) -> list[ManifestObject]:
+    """Returns all objects of the deployment; the operator is granted these permissions. Raises `DefinitionError`."""
+    return [
+        *crds(model),
+        *rbac(model, permissions),
+        *manager(model),
+        *webhooks(model),
+        *monitoring(model),
+        *network_policies(model),
+    ]
