@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from navarch.observe.families import Histogram, MetricFamily, MetricSource
+from navarch.observe.families import Histogram, MetricFamily, MetricSource, Sample
 
 if TYPE_CHECKING:  # imported with the first scrape: an operator without an endpoint never needs it
     from prometheus_client import CollectorRegistry, Metric
@@ -32,6 +32,11 @@ class Metrics:
     def remove(self, source: MetricSource) -> None:
         """Stops exposing the source; an unknown source changes nothing."""
         self._sources.pop(id(source), None)
+
+    def samples(self) -> Iterator[Sample]:
+        """Yields the current samples of all sources, without those of the operator's own registry."""
+        for source in self._sources.values():
+            yield from source.samples()
 
     @cached_property
     def _runtime(self) -> CollectorRegistry:

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
 from types import TracebackType
-from typing import Final, Literal, TextIO
+from typing import Final, Literal
 
 from navarch.errors import InvalidValueError
 from navarch.observe.rendering import ConsoleFormatter, JsonFormatter, Words
 
-__all__ = ["Log", "ReconcileFields", "logger", "setup", "within"]
+__all__ = ["Log", "ReconcileFields", "install", "logger", "setup", "within"]
 
 Format = Literal["auto", "json", "console"]
 
@@ -121,12 +121,23 @@ def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 -
 
     A second call replaces the handler of the first. Raises `InvalidValueError` for an unknown level or format.
     """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_formatter(format))
+    install(handler, level)
+
+
+def install(handler: logging.Handler, level: str = "INFO") -> None:
+    """Gives all records of this process to the handler, with the fields of the block `within` that they are written in.
+
+    It replaces the handler of an earlier call, or of `setup`. Raises `InvalidValueError` for an unknown level.
+    """
     if level.upper() not in _LEVELS:
         raise InvalidValueError(f"expected a log level ({', '.join(_LEVELS)}), got {level!r}")
     root = logging.getLogger()
-    for handler in [handler for handler in root.handlers if isinstance(handler, _StderrHandler)]:
-        root.removeHandler(handler)
-    root.addHandler(_StderrHandler(_formatter(format)))
+    for installed in [each for each in root.handlers if _add_surrounding_fields in each.filters]:
+        root.removeHandler(installed)
+    handler.addFilter(_add_surrounding_fields)
+    root.addHandler(handler)
     root.setLevel(level.upper())
 
 
@@ -137,15 +148,6 @@ def _formatter(format: Format) -> logging.Formatter:  # noqa: A002 - as above
     if format in {"auto", "console"}:
         return ConsoleFormatter(coloured=on_terminal)
     raise InvalidValueError(f"expected a log format (auto, json, console), got {format!r}")
-
-
-class _StderrHandler(logging.StreamHandler[TextIO]):
-    """The handler that `setup` installs."""
-
-    def __init__(self, formatter: logging.Formatter) -> None:
-        super().__init__(sys.stderr)
-        self.setFormatter(formatter)
-        self.addFilter(_add_surrounding_fields)
 
 
 def _add_surrounding_fields(record: logging.LogRecord) -> bool:

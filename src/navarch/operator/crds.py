@@ -254,12 +254,15 @@ def _complaints(missing: Sequence[str], faults: Sequence[str]) -> Iterator[str]:
     if missing:
         yield (
             f"expected the cluster to have these CRDs, but they are missing: {', '.join(missing)}; apply their manifests "
-            f'(kubectl apply -f), or let the operator bring them: Operator(..., crds="install")'
+            f'(in a project: navarch install), or let the operator bring them: Operator(..., crds="install")'
         )
     if faults:
         yield "expected the cluster's CRDs to fit the operator's classes, but they do not:"
         yield from (f"  {fault}" for fault in faults)
-        yield 'apply the manifests that belong to this operator, or let it bring them: Operator(..., crds="install")'
+        yield (
+            "apply the manifests that belong to this operator (in a project: navarch install), or let it bring them: "
+            'Operator(..., crds="install")'
+        )
 
 
 async def _served_as(client: Client, kind: Kind) -> str:

@@ -70,19 +70,24 @@ _AGAIN = Backoff(initial=1.0, maximum=60.0)
 
 
 async def serve(
-    client: Client, *operators: DeclaredOperator, cache: Cache | None = None, prepared: asyncio.Event | None = None
+    client: Client,
+    *operators: DeclaredOperator,
+    cache: Cache | None = None,
+    prepared: asyncio.Event | None = None,
+    metrics: Metrics | None = None,
 ) -> None:
     """Runs the operators, which share one cache, until it is cancelled.
 
-    A given `cache` may have other readers; it runs here. `prepared` is set when CRDs and webhooks are in place. Raises `ConfigError`, `MissingPermissionsError` or `DefinitionError` if
-    an operator cannot start.
+    A given `cache` may have other readers; it runs here. `prepared` is set when CRDs and webhooks are in place. Given `metrics`
+    get the sources of all operators, in place of metrics of each. Raises `ConfigError`, `MissingPermissionsError` or
+    `DefinitionError` if an operator cannot start.
     """
     _refuse_twins(operators)
     _refuse_idle(operators)
     requests, lag = RequestMetrics(client.host), LoopMetrics()
     client = client.through(lambda transport: InstrumentedTransport(transport, requests))
     cache = cache or Cache(client, client.clock, client.rng)
-    processes = [Process(operator, client, cache, requests, lag) for operator in operators]
+    processes = [Process(operator, client, cache, requests, lag, metrics=metrics) for operator in operators]
     async with AsyncExitStack() as serving:
         for process in processes:
             await process.prepare(serving)
@@ -108,13 +113,20 @@ class Process:
     """One run of one operator: `prepare` once, then `run`."""
 
     def __init__(
-        self, operator: DeclaredOperator, client: Client, cache: Cache, requests: RequestMetrics, lag: LoopMetrics
+        self,
+        operator: DeclaredOperator,
+        client: Client,
+        cache: Cache,
+        requests: RequestMetrics,
+        lag: LoopMetrics,
+        *,
+        metrics: Metrics | None = None,
     ) -> None:
         self.operator = operator
         self._client = client
         self._clock = client.clock
         self._cache = cache
-        self._metrics = Metrics(operator.endpoints.registry if operator.endpoints else None)
+        self._metrics = metrics or Metrics(operator.endpoints.registry if operator.endpoints else None)
         self._election = (
             Election(client, operator.election, client.clock.liveness, client.rng) if operator.election else None
         )

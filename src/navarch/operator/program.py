@@ -7,16 +7,18 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-from navarch.client import connect
+from navarch.client import Client, Config, connect
 from navarch.errors import DefinitionError, NavarchError
 from navarch.observe import logs
 from navarch.operator.declarations import DeclaredOperator
 from navarch.operator.process import serve
 
-__all__ = ["run"]
+__all__ = ["run", "run_until_signal"]
+
+Serving = Callable[[Client], Awaitable[None]]
 
 _log = logs.logger("navarch.operator")
 
@@ -29,10 +31,18 @@ def run(*operators: DeclaredOperator) -> None:
     _refuse_running_loop()
     if not logging.getLogger().handlers:
         logs.setup()
-    gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
-    failure = _runner()(_until_signal(*operators))
-    if failure:
+    names = ", ".join(operator.name for operator in operators)
+    if not run_until_signal(names, lambda client: serve(client, *operators)):
         sys.exit(1)
+
+
+def run_until_signal(names: str, serving: Serving, config: Config | None = None) -> bool:
+    """Runs `serving` with a client, in an event loop of its own, until SIGTERM or SIGINT; returns False if it cannot run.
+
+    `names` are those of its operators, for the log. Without `config` the cluster is the one that kubectl would talk to.
+    """
+    gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
+    return _runner()(_until_signal(names, serving, config))
 
 
 def _refuse_running_loop() -> None:
@@ -45,36 +55,34 @@ def _refuse_running_loop() -> None:
     )
 
 
-async def _until_signal(*operators: DeclaredOperator) -> bool:
-    """Runs until a signal; returns whether it failed."""
+async def _until_signal(names: str, serving: Serving, config: Config | None) -> bool:
+    """Runs until a signal; returns whether all went well."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
-    names = ", ".join(operator.name for operator in operators)
     try:
-        async with connect() as client:
+        async with connect(config) as client:
             _log.info("starting", operators=names, cluster=client.origin)
-            await serve(client, *operators)
+            await serving(client)
     except asyncio.CancelledError:
         _log.info("stopped", operators=names)
-        return False
+        return True
     except BaseExceptionGroup as group:
-        return _reported(group)
+        _report(group)
     except NavarchError as error:
         _log.error("cannot run", why=str(error))
-    return True
+    return False
 
 
-def _reported(group: BaseExceptionGroup[BaseException]) -> bool:
+def _report(group: BaseExceptionGroup[BaseException]) -> None:
     """Logs the cause of each foreseen failure; raises the others with their tracebacks."""
     foreseen, other = group.split(NavarchError)
     if other is not None:
         raise other
     for error in _leaves(foreseen):
         _log.error("cannot run", why=str(error))
-    return True
 
 
 def _leaves(group: BaseExceptionGroup[Any] | None) -> list[BaseException]:
