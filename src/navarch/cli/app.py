@@ -10,12 +10,15 @@ from navarch._version import __version__
 from navarch.cli.cluster import cluster
 from navarch.cli.generate import generate
 from navarch.cli.migrate import migrate
+from navarch.cli.run import OptionalNameCommand
+from navarch.cli.run import run as run_operator
 from navarch.errors import NavarchError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.add_typer(cluster, name="cluster")
 app.add_typer(generate, name="generate")
 app.command()(migrate)
+app.command("run", cls=OptionalNameCommand)(run_operator)
 
 
 def run() -> int:
