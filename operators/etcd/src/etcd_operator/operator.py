@@ -25,7 +25,7 @@ from etcd_operator.reconcile import Reconciler
 from etcd_operator.restore import ApiBackupKeeper, EtcdRestore, RestoreReconciler, snapshots_in_use
 from etcd_operator.tls import CredentialCache
 from etcd_operator.webhook import declare_webhooks
-from navarch import Cached, Endpoints, Key, Operator
+from navarch import Cached, Endpoints, Operator
 from navarch.k8s.core.v1 import Node, PersistentVolumeClaim, Pod, Secret, Service
 from navarch.k8s.events.v1 import Event
 from navarch.k8s.policy.v1 import PodDisruptionBudget
@@ -111,14 +111,10 @@ def etcd_operator(
     operator.background(times.follow)
     snapshots = BackupReconciler(stores, reach, trial, snapshots_in_use, times, max_bytes=max_snapshot_bytes)
     restores = RestoreReconciler(stores, reach, trial, python_image, max_bytes=max_snapshot_bytes)
-    slow: dict[str, Any] = {"watches": {pods: _nobody}, "timeout": _BACKUP_SECONDS, "concurrency": WORKERS}
+    # Backups and restores wait for the pods that they create, in the cache: a change of a pod triggers nothing.
+    slow: dict[str, Any] = {"caches": (pods,), "timeout": _BACKUP_SECONDS, "concurrency": WORKERS}
     operator.controller(EtcdBackup, **slow)(snapshots.reconcile)
     operator.controller(EtcdRestore, **slow)(restores.reconcile)
     if webhooks:
         declare_webhooks(operator)
     return operator
-
-
-def _nobody(pod: Pod, lookup: object) -> tuple[Key, ...]:  # noqa: ARG001 - the form of a mapping
-    """Triggers no reconcile: backups and restores wait for the pods that they create."""
-    return ()
