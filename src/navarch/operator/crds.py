@@ -23,7 +23,7 @@ from navarch.operator.permissions import check_permissions, crd_permissions
 from navarch.operator.roles import CrdPolicy
 from navarch.webhook.crd_conversion import has_section
 
-__all__ = ["CrdPolicy", "prepare_crds"]
+__all__ = ["CrdPolicy", "install_crd", "managers_of_spec", "prepare_crds"]
 
 """`install` brings the CRDs and keeps them up to date, but breaks no object and takes over no CRD of another manager;
 `force` does that, too. `verify` demands that the CRDs are there, `ignore` does not look."""
@@ -38,6 +38,7 @@ _CRDS = Kind(
 _ATTEMPTS = 10
 _PATHS_SHOWN = 5
 _CHANGES_SHOWN = 20
+_FORCE = 'Operator(..., crds="force")'
 
 
 async def prepare_crds(
@@ -98,13 +99,33 @@ async def _install(
     wanted = crd(*versions)
     if conversion is not None:
         wanted["spec"]["conversion"] = conversion
+    await install_crd(client, wanted, force=force)
+
+
+async def install_crd(
+    client: Client,
+    wanted: Mapping[str, Any],
+    *,
+    force: bool = False,
+    is_converted: bool = False,
+    remedy: str = _FORCE,
+) -> bool:
+    """Applies the CRD as the client's field manager if it differs, and returns whether it did.
+
+    `is_converted` says that the operator adds the conversion of its versions when it runs.
+
+    Raises `CrdError` for a change that takes something away, and for a CRD of another manager, unless `force` is set; `remedy`
+    is how the user sets it. A version with stored objects is never dropped.
+    """
     for attempt in range(1, _ATTEMPTS + 1):
         found = await _read(client, wanted["metadata"]["name"])
         if found is not None and _is_up_to_date(wanted, found):
-            return
+            return False
         _refuse_stored_versions(wanted, found)
         if not force:
-            _refuse_to_break(wanted, found, client.options.manager)
+            _refuse_to_break(wanted, found, client.options.manager, remedy)
+            if not is_converted:
+                _refuse_to_lose(wanted, found, remedy)
         try:
             await client.install(wanted, resource_version=_version(found))
         except (Conflict, AlreadyExists):  # somebody was faster: what may be written has to be judged anew
@@ -112,7 +133,8 @@ async def _install(
                 raise
         else:
             _log.info("installed CRD", crd=wanted["metadata"]["name"])
-            return
+            return True
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _version(found: Dynamic | None) -> str | None:
@@ -174,33 +196,38 @@ def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) ->
         )
 
 
-def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: str) -> None:
+def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: str, remedy: str) -> None:
     """Raises `CrdError` if objects would lose fields or be refused, or if another manager installed the CRD."""
-    from navarch.schema import compare_crds, compare_versions  # noqa: PLC0415 - as above
+    from navarch.schema import compare_crds  # noqa: PLC0415 - as above
 
     name = wanted["metadata"]["name"]
     if found is not None and not _is_same(wanted, found):
         changes = compare_crds(found, wanted)
-        others = _managers_of_spec(found) - {manager}
+        others = managers_of_spec(found) - {manager}
         breaking = [change for change in changes if change.is_breaking and (others or change.rule != "versions")]
         if breaking:
             raise CrdError(
                 f"CRD {name}: expected a change that every object and client survives, got one that takes something away:\n"
-                f'{_changes(breaking)}\nkeep what is missing in the class, or accept the loss: Operator(..., crds="force")'
+                f"{_changes(breaking)}\nkeep what is missing in the class, or accept the loss: {remedy}"
             )
         if others:
             differences = f":\n{_changes(changes)}\n" if changes else "; "
             raise CrdError(
                 f"CRD {name}: expected to manage it alone, but {_listed(others)} applied it, and the operator's differs"
-                f'{differences}let {_listed(others)} apply the operator\'s CRD and set crds="verify", or take it over: '
-                f'Operator(..., crds="force")'
+                f'{differences}let {_listed(others)} apply the operator\'s CRD and set crds="verify", or take it over: {remedy}'
             )
+
+
+def _refuse_to_lose(wanted: Mapping[str, Any], found: Dynamic | None, remedy: str) -> None:
+    """Raises `CrdError` if versions differ in their fields and nothing converts them."""
+    from navarch.schema import compare_versions  # noqa: PLC0415 - as above
+
+    name = wanted["metadata"]["name"]
     lost = compare_versions(_with_conversion(wanted, found))
     if lost:
         raise CrdError(
             f"CRD {name}: expected versions with the same fields, since nothing converts them, got fields that are lost:\n"
-            f"{_changes(lost)}\nconvert the versions (@operator.convert), give all of them these fields, or accept the loss: "
-            f'Operator(..., crds="force")'
+            f"{_changes(lost)}\nconvert the versions (@operator.convert), give all of them these fields, or accept the loss: {remedy}"
         )
 
 
@@ -211,7 +238,7 @@ def _with_conversion(wanted: Mapping[str, Any], found: Dynamic | None) -> Mappin
     return {**wanted, "spec": {**wanted["spec"], "conversion": found["spec"]["conversion"]}}
 
 
-def _managers_of_spec(found: Dynamic) -> set[str]:
+def managers_of_spec(found: Dynamic) -> set[str]:
     """Returns the field managers of names, scope and versions; labels and the conversion may belong to others."""
     return {
         entry.get("manager", "")

@@ -81,8 +81,7 @@ def _container(model: DeploymentModel) -> Json:
     container: Json = {
         "name": "manager",
         "image": model.settings.image,
-        "command": ["python", "-m", model.settings.package],
-        "args": list(model.flags),
+        "args": list(model.flags),  # the image's entrypoint is the program: python -m <package>
         "env": _environment(model),
         "ports": [
             {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},

@@ -1,0 +1,110 @@
+"""`navarch install` brings the CRDs of a project, `navarch uninstall` counts what it deletes, and asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli.programs import Program
+from navarch.api import Dynamic, Kind
+from navarch.testing import Cluster
+from project.small_project import PACKAGE, forgotten_code, write_project
+
+NAME = "memcacheds.cache.example.com"
+CRDS = Kind(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
+)
+API = f"src/{PACKAGE}/api/cache/v1alpha1/memcached.py"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A project, in which the commands run."""
+    folder = tmp_path / "project"
+    write_project(folder)
+    monkeypatch.chdir(folder)
+    with forgotten_code():
+        yield folder
+
+
+@pytest.fixture
+async def kubeconfig(http_cluster: Cluster, tmp_path: Path) -> str:
+    file = tmp_path / "kubeconfig"
+    assert http_cluster.access is not None
+    file.write_bytes(http_cluster.access.kubeconfig_file())
+    return str(file)
+
+
+def memcached(name: str, *finalizers: str) -> Dynamic:
+    metadata = {"name": name, "finalizers": list(finalizers)}
+    return Dynamic({"apiVersion": "cache.example.com/v1alpha1", "kind": "Memcached", "metadata": metadata, "spec": {}})
+
+
+async def test_crds_are_installed_once_and_uninstalled_with_their_objects(
+    program: Program, root: Path, http_cluster: Cluster, kubeconfig: str
+) -> None:
+    """A second install changes nothing; without a terminal, uninstall needs --yes."""
+    where = ("--kubeconfig", kubeconfig)
+    assert program.json("install", *where) == [{"crd": NAME, "result": "installed"}]
+    assert program.json("install", *where) == [{"crd": NAME, "result": "unchanged"}]
+    for name in ("a", "b"):
+        await http_cluster.create(memcached(name))
+    asked = program.run("uninstall", *where)
+    assert asked.returncode == 1
+    assert "whether to delete 1 CRDs with 2 objects, got no terminal; give --yes" in asked.stderr
+    told = program.run("uninstall", "--yes", *where)
+    assert (told.returncode, told.stdout) == (0, f"deleted  {NAME}  with 2 objects\n")
+    assert program.json("uninstall", *where) == []
+
+
+async def test_change_that_takes_something_away_is_refused(
+    program: Program, root: Path, http_cluster: Cluster, kubeconfig: str
+) -> None:
+    """Until it is forced."""
+    program.run("install", "--kubeconfig", kubeconfig)
+    text = (root / API).read_text()
+    (root / API).write_text(text.replace("    size: int = 1", "    count: int = 1"))
+    with forgotten_code():
+        pass
+    refused = program.run("install", "--kubeconfig", kubeconfig)
+    assert refused.returncode == 1
+    assert "or accept the loss: navarch install --force" in refused.stderr
+    assert program.json("install", "--force", "--kubeconfig", kubeconfig)[0]["result"] == "installed"
+
+
+async def test_crd_of_another_manager_is_left_alone(
+    program: Program, root: Path, http_cluster: Cluster, kubeconfig: str
+) -> None:
+    """By both commands, which name the manager."""
+    program.run("install", "--kubeconfig", kubeconfig)
+    found = await http_cluster.client.get(CRDS, NAME)
+    await http_cluster.client.delete(CRDS, NAME)
+    found.pop("status")
+    found["metadata"] = {"name": NAME}
+    found["spec"]["versions"][0]["additionalPrinterColumns"] = [
+        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    ]
+    await http_cluster.client.using(manager="helm").install(found)
+    refused = program.run("install", "--kubeconfig", kubeconfig)
+    assert refused.returncode == 1
+    assert "expected to manage it alone, but helm applied it" in refused.stderr
+    kept = program.run("uninstall", "--yes", "--kubeconfig", kubeconfig)
+    assert kept.returncode == 1
+    assert f"{NAME} was applied by helm; remove them with that tool, or: navarch uninstall --force" in kept.stderr
+
+
+def test_unreachable_cluster_is_told(program: Program, root: Path, tmp_path: Path) -> None:
+    """In one line, without a traceback."""
+    file = tmp_path / "nowhere"
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+    )
+    told = program.run("install", "--kubeconfig", str(file))
+    assert told.returncode == 1
+    assert told.stderr.startswith("error: ")
+    assert "127.0.0.1:1" in told.stderr
+    assert "Traceback" not in told.stderr
