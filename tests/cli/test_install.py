@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from cli.programs import Program
-from navarch.api import Dynamic, Kind
+from navarch.api import Dynamic
+from navarch.project.crd_installation import crds_of
+from navarch.project.generate import load_deployment
+from navarch.project.project import Project
 from navarch.testing import Cluster
 from project.small_project import PACKAGE, forgotten_code, write_project
 
 NAME = "memcacheds.cache.example.com"
-CRDS = Kind(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
-)
 API = f"src/{PACKAGE}/api/cache/v1alpha1/memcached.py"
 
 
@@ -78,14 +78,9 @@ async def test_crd_of_another_manager_is_left_alone(
     program: Program, root: Path, http_cluster: Cluster, kubeconfig: str
 ) -> None:
     """By both commands, which name the manager."""
-    program.run("install", "--kubeconfig", kubeconfig)
-    found = await http_cluster.client.get(CRDS, NAME)
-    await http_cluster.client.delete(CRDS, NAME)
-    found.pop("status")
-    found["metadata"] = {"name": NAME}
-    found["spec"]["versions"][0]["additionalPrinterColumns"] = [
-        {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
-    ]
+    (found,) = crds_of(load_deployment(Project.find(root)))
+    column = {"name": "Size", "type": "integer", "jsonPath": ".spec.size"}
+    found["spec"]["versions"][0]["additionalPrinterColumns"] = [column]
     await http_cluster.client.using(manager="helm").install(found)
     refused = program.run("install", "--kubeconfig", kubeconfig)
     assert refused.returncode == 1
