@@ -31,6 +31,18 @@ def print_rows(rows: Sequence[Mapping[str, Any]], output: str, *, empty: str) ->
         typer.echo(empty)
 
 
+def print_written(output: str, files: Sequence[str], *, steps: Sequence[str], **more: object) -> None:
+    """Prints the files that a command wrote, and the commands to go on with; `more` has further fields for programs."""
+    if output == "json":
+        print_json({**more, "written": list(files)})
+        return
+    for path in files:
+        typer.echo(path)
+    if not files:
+        notes().print("nothing to write: every file is there already", markup=False)
+    notes().print(f"Next: {' && '.join(steps)}" if steps else "", markup=False, end="\n" if steps else "")
+
+
 def print_json(value: object) -> None:
     """Prints the value as indented JSON."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())

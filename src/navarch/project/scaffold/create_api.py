@@ -1,0 +1,290 @@
+"""Adds a kind to a project: `navarch create api`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import keyword
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from navarch.errors import ConfigError
+from navarch.project.files import read_text
+from navarch.project.project import Project
+from navarch.project.scaffold.init import ScaffoldReport
+from navarch.project.scaffold.names import (
+    check_controller_name,
+    check_group,
+    check_image,
+    check_kind,
+    check_plural,
+    check_version,
+)
+from navarch.project.scaffold.record import project_file_with, refuse_open_conflicts, write_scaffolded
+from navarch.project.scaffold.render import render_part
+from navarch.project.scaffold.scaffolds import (
+    ControllerScaffold,
+    ConversionScaffold,
+    KindScaffold,
+    Scaffolds,
+    TypesScaffold,
+    class_module,
+)
+
+__all__ = ["KindClass", "NewApi", "add_parts", "create_api", "find_class", "free_module", "header_of"]
+
+HEADER_FILE: Final = "hack/boilerplate.py.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewApi:
+    """What a user asks `navarch create api` for."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str = ""
+    namespaced: bool = True
+    resource: bool = True
+    controller: bool = True
+    controller_name: str = ""
+    image: str = ""
+    port: int = 0
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KindClass:
+    """Where the class of a kind is, and what it declares."""
+
+    group: str
+    version: str
+    kind: str
+    module: str
+    namespaced: bool
+    is_own: bool
+
+
+def create_api(project: Project, request: NewApi) -> ScaffoldReport:
+    """Writes the class of a kind, its sample, its reconciler and its test, as far as they are asked for.
+
+    Raises `ConfigError` for names that cannot be, for a kind that exists already, and for files that would be overwritten;
+    `force` replaces both.
+    """
+    refuse_open_conflicts(project.root)
+    _check(request)
+    scaffolds = Scaffolds.read(project.root)
+    replaced = _replaced(project, scaffolds, request)
+    kept = scaffolds.without(*replaced)
+    parts = list(_parts(project, kept, request))
+    return add_parts(project, kept, parts, force=request.force)
+
+
+def add_parts(project: Project, scaffolds: Scaffolds, parts: Sequence[KindScaffold], *, force: bool) -> ScaffoldReport:
+    """Writes the files of these scaffolds and records them. Raises `ConfigError` for files that have other content."""
+    known = {path for part in scaffolds.parts for path in render_part(scaffolds.project, part)}
+    files = {
+        path: content
+        for part in parts
+        for path, content in render_part(scaffolds.project, part).items()
+        if path not in known
+    }
+    differing = [path for path, content in files.items() if read_text(project.root / path) not in {None, content}]
+    if differing and not force:
+        raise ConfigError(
+            f"expected no file of these names, got files with other content: {', '.join(differing)}; move them away, or "
+            f"overwrite them: --force"
+        )
+    after = scaffolds.adding(*parts)
+    file = project_file_with(project.file, after, {part.key for part in parts})
+    written = write_scaffolded(project.root, files, after, file)
+    return ScaffoldReport(project.with_file(file), written)
+
+
+def _check(request: NewApi) -> None:
+    if request.group:
+        check_group(request.group)
+    check_version(request.version)
+    check_kind(request.kind)
+    if request.plural:
+        check_plural(request.plural)
+    if request.controller_name:
+        check_controller_name(request.controller_name)
+    if request.image:
+        check_image(request.image)
+    if not request.resource and not request.controller:
+        raise ConfigError(
+            "expected a resource, a controller or both, got --no-resource and --no-controller; leave one of them out"
+        )
+    if request.image and not (request.resource and request.controller and request.namespaced):
+        raise ConfigError(
+            "--image: expected a new namespaced kind with a controller, which runs the image; leave out --no-resource, "
+            "--no-controller and --no-namespaced"
+        )
+    if request.port and not request.image:
+        raise ConfigError("--port: expected --image beside it, got none; add --image memcached:1.6-alpine")
+    if not 0 <= request.port <= 65535:
+        raise ConfigError(f"--port: expected a number from 1 to 65535, got {request.port}")
+
+
+def _replaced(project: Project, scaffolds: Scaffolds, request: NewApi) -> list[KindScaffold]:
+    """Returns the scaffolds that `force` replaces. Raises `ConfigError` for a kind or controller that exists already."""
+    group = api_group(project, request.group)
+    same_kind = [part for part in scaffolds.parts if (part.group, part.kind) == (group, request.kind)]
+    types = [part for part in same_kind if isinstance(part, TypesScaffold) and part.version == request.version]
+    found: list[KindScaffold] = []
+    if request.resource and types:
+        if not request.force:
+            raise ConfigError(
+                f"{request.kind} {group}/{request.version} exists already, in {types[0].class_module}; choose another "
+                f"version or kind, or replace it: --force"
+            )
+        found += types
+    controllers = [part for part in same_kind if isinstance(part, ControllerScaffold)]
+    named = [part for part in controllers if (part.name or request.kind.lower()) == _name(request)]
+    if request.controller and named:
+        if not (request.force and named[0].version == request.version):
+            raise ConfigError(
+                f"{request.kind} has the controller {_name(request)!r} already, for {named[0].version}, in "
+                f"controllers/{named[0].module}.py; leave it as it is: --no-controller, or add another: --controller-name"
+            )
+        found += named
+    return found
+
+
+def _name(request: NewApi) -> str:
+    return request.controller_name or request.kind.lower()
+
+
+def _parts(project: Project, scaffolds: Scaffolds, request: NewApi) -> Sequence[KindScaffold]:
+    header = header_of(project)
+    found: list[KindScaffold] = []
+    if request.resource:
+        types = _types(project, scaffolds, request, header)
+        found.append(types)
+        cls = KindClass(types.group, types.version, types.kind, types.class_module, types.namespaced, is_own=True)
+        if types.base_module:
+            found.append(_conversion(scaffolds, types))
+    else:
+        cls = find_class(project, scaffolds, request.group, request.version, request.kind)
+    if request.controller:
+        found.append(
+            ControllerScaffold(
+                group=cls.group,
+                version=cls.version,
+                kind=cls.kind,
+                class_module=cls.module,
+                header=header,
+                module=free_module(
+                    scaffolds, request.controller_name or request.kind.lower(), request.group, cls.version
+                ),
+                name=request.controller_name if _name(request) != request.kind.lower() else "",
+                is_own=cls.is_own,
+                namespaced=cls.namespaced,
+                image=request.image,
+                port=request.port,
+            )
+        )
+    return found
+
+
+def _types(project: Project, scaffolds: Scaffolds, request: NewApi, header: str) -> TypesScaffold:
+    group = api_group(project, request.group)
+    same_kind = [each for each in scaffolds.types() if (each.group, each.kind) == (group, request.kind)]
+    same_resource = [each for each in scaffolds.types() if each.group == group and each.kind != request.kind]
+    for other in same_resource:
+        if other.kind.lower() == request.kind.lower():
+            raise ConfigError(
+                f"--kind: {request.kind} and {other.kind} are the same in lower case, which names modules and resources; "
+                f"choose another kind"
+            )
+    base = same_kind[-1] if same_kind else None
+    if base is not None and base.namespaced != request.namespaced:
+        raise ConfigError(
+            f"{request.kind} is {'namespaced' if base.namespaced else 'cluster-scoped'} in {base.version}; a kind has one "
+            f"scope in all of its versions: {'--namespaced' if base.namespaced else '--no-namespaced'}"
+        )
+    return TypesScaffold(
+        group=group,
+        version=request.version,
+        kind=request.kind,
+        class_module=class_module(scaffolds.project.package, request.group, request.version, request.kind),
+        header=header,
+        short_group=request.group,
+        plural=request.plural or (base.plural if base else ""),
+        namespaced=request.namespaced,
+        image=request.image or (base.image if base else ""),
+        base_module=base.class_module if base else "",
+    )
+
+
+def _conversion(scaffolds: Scaffolds, types: TypesScaffold) -> ConversionScaffold:
+    base = next(each for each in scaffolds.types() if each.class_module == types.base_module)
+    return ConversionScaffold(
+        group=types.group,
+        version=types.version,
+        kind=types.kind,
+        class_module=types.class_module,
+        header=types.header,
+        module=free_module(scaffolds, f"{types.kind.lower()}_{types.version}_conversion", types.short_group, ""),
+        hub_version=base.version,
+        hub_module=base.class_module,
+    )
+
+
+def api_group(project: Project, group: str) -> str:
+    """Returns the group as the API server names it."""
+    return ".".join(filter(None, (group, project.file.domain)))
+
+
+def header_of(project: Project) -> str:
+    """Returns the comment that new Python files begin with, as the user has it."""
+    text = (read_text(project.root / HEADER_FILE) or "").strip()
+    if any(line.strip() and not line.lstrip().startswith("#") for line in text.splitlines()):
+        raise ConfigError(
+            f"{HEADER_FILE}: expected a comment, in which each line begins with #, got other text; correct it"
+        )
+    return f"{text}\n" if text else ""
+
+
+def free_module(scaffolds: Scaffolds, name: str, group: str, version: str) -> str:
+    """Returns the name of a module that no other scaffold has: the short one, else with its group, else with its version."""
+    taken = scaffolds.modules()
+    short = name.replace("-", "_")
+    qualified = "_".join(filter(None, (group.replace(".", "_").replace("-", "_"), short)))
+    for candidate in (short, qualified, f"{qualified}_{version}"):
+        if candidate not in taken and not keyword.iskeyword(candidate):
+            return candidate
+    raise ConfigError(
+        f"expected a free name for a module, but {qualified}_{version} is taken; choose --controller-name"
+    )
+
+
+def find_class(project: Project, scaffolds: Scaffolds, group: str, version: str, kind: str) -> KindClass:
+    """Returns the class of a kind that exists: one of the project, or one of Kubernetes. Raises `ConfigError`."""
+    whole = api_group(project, group)
+    for types in scaffolds.types():
+        if types.key == (whole, version, kind):
+            return KindClass(*types.key, types.class_module, types.namespaced, is_own=True)
+    builtin = _builtin(group, version, kind)
+    if builtin is not None:
+        return builtin
+    raise ConfigError(
+        f"expected a kind of this project or of Kubernetes, got {kind} of {group or 'no group'}/{version}; create it "
+        f"(--resource), or name the CRD that defines it: --crd FILE"
+    )
+
+
+def _builtin(group: str, version: str, kind: str) -> KindClass | None:
+    name = f"navarch.k8s.{group.partition('.')[0] or 'core'}.{version}"
+    try:
+        if importlib.util.find_spec(name) is None:
+            return None
+    except ModuleNotFoundError:
+        return None
+    cls: Any = getattr(importlib.import_module(name), kind, None)
+    found = getattr(cls, "__kind__", None)
+    if found is None or ("." in group and found.group != group):
+        return None
+    return KindClass(found.group, version, kind, name, found.namespaced, is_own=False)
