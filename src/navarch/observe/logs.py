@@ -20,7 +20,7 @@ from typing import Final, Literal
 from navarch.errors import InvalidValueError
 from navarch.observe.rendering import ConsoleFormatter, JsonFormatter, Words
 
-__all__ = ["Log", "ReconcileFields", "install", "logger", "setup", "within"]
+__all__ = ["Log", "ReconcileFields", "current_fields", "install", "logger", "setup", "within"]
 
 Format = Literal["auto", "json", "console"]
 
@@ -114,6 +114,12 @@ def within(log: Log) -> AbstractContextManager[Log]:
     A record of the client thus names the object for which the request was made: `with within(log): …`.
     """
     return _Within(log)
+
+
+def current_fields() -> Mapping[str, object]:
+    """Returns the fields that the surrounding `within` adds; inside a reconcile its controller and object."""
+    surrounding = _surrounding.get()
+    return {} if surrounding is None else surrounding.fields
 
 
 def setup(format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the common word

@@ -25,6 +25,7 @@ _CRDS: Final = "CRDs are prepared before the operator starts"
 _REGISTRATION: Final = "tests call webhooks without registering them"
 _CERTIFICATES: Final = "tests call webhooks without certificates"
 _TOKENS: Final = "tests do not serve metrics; the API server checks the token of who reads them"
+_NAMED_NAMESPACES: Final = "the operator warns of a namespace that does not exist, if it may read namespaces"
 _NAMESPACES: Final = "namespaces are followed to find those that the patterns match"
 
 _FOLLOWED: Final = frozenset({"list", "watch"})
@@ -104,9 +105,11 @@ def _of_webhooks(operator: DeclaredOperator, wanted: Permission, own_namespace: 
 
 
 def _of_runtime(operator: DeclaredOperator, wanted: Permission) -> Iterator[PermissionSource]:
-    has_patterns = not operator.namespaces.all and operator.namespaces.names is None
-    if has_patterns and (wanted.group, wanted.resource) == ("", "namespaces") and wanted.verb in _FOLLOWED:
-        yield PermissionSource("namespaces by pattern", _NAMESPACES)
+    if (wanted.group, wanted.resource) == ("", "namespaces") and not operator.namespaces.all:
+        if operator.namespaces.names is None and wanted.verb in _FOLLOWED:
+            yield PermissionSource("namespaces by pattern", _NAMESPACES)
+        elif operator.namespaces.names and wanted.verb == "get":
+            yield PermissionSource("namespaces by name", _NAMED_NAMESPACES)
     for fixed in _RUNTIME:
         if (fixed.group, fixed.resource) == (wanted.group, wanted.resource) and wanted.verb in fixed.verbs.split():
             yield fixed.source

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from navarch.testing.cluster import Cluster
     from navarch.testing.faults import faulty
+    from navarch.testing.role_tests import permission_tests
     from navarch.testing.round_trip_tests import round_trips
 
-__all__ = ["Cluster", "faulty", "round_trips"]
+__all__ = ["Cluster", "faulty", "permission_tests", "round_trips"]
 
 _PLACES: Final = {
     "Cluster": "navarch.testing.cluster",
     "faulty": "navarch.testing.faults",
+    "permission_tests": "navarch.testing.role_tests",
     "round_trips": "navarch.testing.round_trip_tests",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -146,25 +146,37 @@ class Cluster:
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
         """Installs the operators' CRDs and runs the operators until the block ends; they finish the reconciles under way.
 
-        Operators have the administrator's permissions unless `client` gives them others, or requests that fail.
+        Operators have the administrator's permissions unless `client` gives them others, or requests that fail; with
+        `pytest --as-operator` the operator of the project has those of its roles.
         Their endpoints are not served: replicas and concurrent tests would need the same ports. Raises the error of an
         operator or of the block.
         """
         __tracebackhide__ = True  # the test's own line is what pytest shows
+        async with self._running(operators, client or self.client):
+            yield
+
+    @asynccontextmanager
+    async def _running(
+        self, operators: Sequence[Operator], client: Client, *beside: Coroutine[Any, Any, None]
+    ) -> AsyncIterator[None]:
+        """Runs the operators, and what is given beside them, until the block ends; raises what any of them raises."""
+        __tracebackhide__ = True
         served = [self._twin(operator) for operator in operators]
         prepared = asyncio.Event()
         for operator in operators:
             await self._install_crds(operator)
         try:
             async with asyncio.TaskGroup() as group:
-                work = serve(client or self.client, *served, prepared=prepared)
-                running = group.create_task(work, name="operators")
+                running = group.create_task(serve(client, *served, prepared=prepared), name="operators")
+                others = [group.create_task(each, name="beside the operators") for each in beside]
                 try:
                     if any(operator.admission_webhooks or operator.conversions for operator in operators):
                         await _first(prepared, running)
                     yield
                 finally:
                     running.cancel()
+                    for other in others:
+                        other.cancel()
         except BaseExceptionGroup as failures:  # a test that fails is shown by its own line, not by a group
             failure = _unwrapped(failures)
             raise failure from failure.__cause__

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from navarch.operator import Operator
     from navarch.testing.cluster import Cluster
 
-__all__ = ["cluster", "http_cluster", "operator", "pytest_configure"]
+__all__ = ["cluster", "http_cluster", "operator", "pytest_addoption", "pytest_configure"]
 
 _MARKER = "cluster(controllers=True, nodes=0, simulated=0): what the cluster of the test has beside its API server"
 
@@ -33,9 +33,36 @@ _NEEDED = {
 """Modules that the fixtures import, and the pip requirement that installs each."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options for the permissions of a project's operator."""
+    group = parser.getgroup("navarch")
+    group.addoption(
+        "--record-permissions",
+        action="store_true",
+        help="record which permissions the project's operator uses in the tests, in config/rbac/recorded.json",
+    )
+    group.addoption(
+        "--as-operator",
+        action="store_true",
+        help="run the project's operator with the permissions of the roles in config/rbac, and no others",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
+    """Registers the marker, and what the options ask for."""
     config.addinivalue_line("markers", _MARKER)
+    records, as_operator = config.getoption("record_permissions"), config.getoption("as_operator")
+    if records or as_operator:
+        from navarch.testing.permission_session import PLUGIN, PermissionSession  # noqa: PLC0415 - see above
+
+        session = PermissionSession(config, records=records, as_operator=as_operator)
+        config.pluginmanager.register(session, PLUGIN)
+
+
+def _as_deployed(request: pytest.FixtureRequest, made: Cluster) -> Cluster:
+    """Returns the cluster; with one of the options, the project's operator runs in it as it is deployed."""
+    session = request.config.pluginmanager.get_plugin("navarch-permissions")
+    return made if session is None else cast("Cluster", session.cluster_of(made, request.node.nodeid))
 
 
 def _fixture(function: Callable[[pytest.FixtureRequest], AsyncIterator[Cluster]]) -> Any:
@@ -73,7 +100,7 @@ async def cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]:
     from navarch.testing.cluster import in_process  # noqa: PLC0415 - see above
 
     async with in_process(_components(request)) as made:
-        yield made
+        yield _as_deployed(request, made)
 
 
 @_fixture
@@ -82,7 +109,7 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
     from navarch.testing.cluster import over_https  # noqa: PLC0415 - see above
 
     async with over_https(_components(request)) as made:
-        yield made
+        yield _as_deployed(request, made)
 
 
 @pytest.fixture
