@@ -1,0 +1,1 @@
+"""What `bench_sdk.py` compares: projects of ours and of kubebuilder."""
