@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from navarch.api import Dynamic, Kind, Resource
 from navarch.api.merge_patch import differing_paths
@@ -23,7 +24,15 @@ from navarch.operator.permissions import check_permissions, crd_permissions
 from navarch.operator.roles import CrdPolicy
 from navarch.webhook.crd_conversion import has_section
 
-__all__ = ["CrdPolicy", "install_crd", "managers_of_spec", "prepare_crds"]
+__all__ = [
+    "CrdFindings",
+    "CrdPolicy",
+    "SchemaDifference",
+    "inspect_crds",
+    "install_crd",
+    "managers_of_spec",
+    "prepare_crds",
+]
 
 """`install` brings the CRDs and keeps them up to date, but breaks no object and takes over no CRD of another manager;
 `force` does that, too. `verify` demands that the CRDs are there, `ignore` does not look."""
@@ -60,12 +69,11 @@ async def prepare_crds(
         raise InvalidValueError(f"expected crds to be one of {', '.join(get_args(CrdPolicy))}, got {policy!r}")
     if policy == "ignore":
         return
-    definitions = _by_name(kinds)
     try:
         if policy == "verify":
-            await _verify(client, definitions)
+            await _verify(client, kinds)
             return
-        for versions in definitions.values():
+        for versions in _by_name(kinds).values():
             conversion = (conversions or {}).get(versions[0].__kind__.resource)
             await _install(client, versions, conversion, force=policy == "force")
     except Forbidden:
@@ -260,21 +268,52 @@ def _condition(found: Dynamic, kind: str) -> Mapping[str, Any]:
 # Verifying
 
 
-async def _verify(client: Client, definitions: Mapping[str, Sequence[Custom]]) -> None:
-    missing, faults = [], []
-    for name, versions in definitions.items():
+class SchemaDifference(NamedTuple):
+    """A schema that has other fields in the cluster: those that only one side knows are lost, but nothing else breaks."""
+
+    crd: str
+    version: str
+    differs_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class CrdFindings:
+    """How the cluster's CRDs compare with an operator's classes."""
+
+    missing: list[str]
+    faults: list[str]
+    """Why objects could not be read or written."""
+    differences: list[SchemaDifference]
+
+
+async def inspect_crds(client: Client, kinds: Iterable[Custom]) -> CrdFindings:
+    """Compares the CRDs of these kinds with the cluster's, and writes nothing."""
+    findings = CrdFindings([], [], [])
+    for name, versions in _by_name(kinds).items():
         found = await _read(client, name)
         if found is None:
             renamed = await _served_as(client, versions[0].__kind__)
-            faults += [f"{name}: {renamed}"] if renamed else []
-            missing += [] if renamed else [f"{name} ({_named(versions)})"]
+            findings.faults.extend([f"{name}: {renamed}"] if renamed else [])
+            findings.missing.extend([] if renamed else [f"{name} ({_named(versions)})"])
             continue
         unfit = [f"{name}: {fault}" for version in versions for fault in _faults(version, found)]
-        faults += unfit
+        findings.faults.extend(unfit)
         if not unfit:
-            _warn_of_other_schemas(versions, found)
-    if missing or faults:
-        raise CrdError("\n".join(_complaints(missing, faults)))
+            findings.differences.extend(_other_schemas(versions, found))
+    return findings
+
+
+async def _verify(client: Client, kinds: Iterable[Custom]) -> None:
+    findings = await inspect_crds(client, kinds)
+    for each in findings.differences:
+        _log.warning(
+            "the schema in the cluster is another one than the operator's; apply its CRD to have the same",
+            crd=each.crd,
+            version=each.version,
+            differs_at=each.differs_at,
+        )
+    if findings.missing or findings.faults:
+        raise CrdError("\n".join(_complaints(findings.missing, findings.faults)))
 
 
 def _complaints(missing: Sequence[str], faults: Sequence[str]) -> Iterator[str]:
@@ -326,8 +365,8 @@ def _faults(version: Custom, found: Dynamic) -> Iterator[str]:
         yield f"expected version {kind.version} to have the subresource status, got none"
 
 
-def _warn_of_other_schemas(versions: Sequence[Custom], found: Dynamic) -> None:
-    """Warns of fields that only the operator or only the CRD knows: they are lost, but nothing else breaks."""
+def _other_schemas(versions: Sequence[Custom], found: Dynamic) -> Iterator[SchemaDifference]:
+    """Yields the versions with fields that only the operator or only the CRD knows."""
     from navarch.schema import crd  # noqa: PLC0415 - takes as long as all other imports of an operator together
 
     try:
@@ -341,12 +380,7 @@ def _warn_of_other_schemas(versions: Sequence[Custom], found: Dynamic) -> None:
         first = list(islice(paths, _PATHS_SHOWN + 1))
         if first:
             shown = ", ".join(first[:_PATHS_SHOWN]) + (", ..." if len(first) > _PATHS_SHOWN else "")
-            _log.warning(
-                "the schema in the cluster is another one than the operator's; apply its CRD to have the same",
-                crd=found.name,
-                version=entry["name"],
-                differs_at=shown,
-            )
+            yield SchemaDifference(found.name, entry["name"], shown)
 
 
 def _schema(version: Mapping[str, Any]) -> Any:
