@@ -36,7 +36,7 @@ from navarch.project.dev.messages import (
     channel,
     shortened,
 )
-from navarch.project.dev.operator_program import LoadError, RunOptions, config_of, load_project
+from navarch.project.dev.operator_program import LoadError, RunOptions, config_of, load_fresh
 
 if TYPE_CHECKING:
     from navarch.operator import Operator
@@ -161,7 +161,7 @@ def _run(project: Project, options: RunOptions, clock: Clock, reports: ReportCha
     from navarch.operator.program import run_until_signal  # noqa: PLC0415 - `navarch --help` needs no operator
 
     try:
-        operator = load_project(project, options)
+        operator = load_fresh(project, options)
     except LoadError as error:
         reports.send(error.failure)
         return 1

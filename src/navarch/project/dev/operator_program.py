@@ -43,7 +43,7 @@ class LoadError(NavarchError):
         self.failure = failure
 
 
-def load_project(project: Project, options: RunOptions) -> Operator:
+def load_fresh(project: Project, options: RunOptions) -> Operator:
     """Imports the operator of the project and sets its options. Raises `LoadError`."""
     from navarch.operator.loader import load_operator  # noqa: PLC0415 - `navarch --help` needs no operator
     from navarch.operator.main import configure  # noqa: PLC0415 - as above
@@ -123,7 +123,7 @@ def run_here(project: Project, options: RunOptions) -> int:
     from navarch.operator.process import serve  # noqa: PLC0415 - as above
     from navarch.operator.program import run_until_signal  # noqa: PLC0415 - as above
 
-    operator = load_project(project, options)
+    operator = load_fresh(project, options)
     if not logging.getLogger().handlers:
         logs.setup(options.log_format, options.program.log_level)
     is_well = run_until_signal(operator.name, lambda client: serve(client, operator), config_of(options))
