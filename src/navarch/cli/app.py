@@ -9,6 +9,7 @@ from rich.text import Text
 from navarch._version import __version__
 from navarch.cli.cluster import cluster
 from navarch.cli.create import create
+from navarch.cli.doctor import doctor
 from navarch.cli.generate import generate
 from navarch.cli.init import init
 from navarch.cli.install import install, uninstall
@@ -24,6 +25,7 @@ app.add_typer(cluster, name="cluster")
 app.add_typer(generate, name="generate")
 app.command()(install)
 app.command()(uninstall)
+app.command()(doctor)
 app.command()(migrate)
 app.command("run", cls=OptionalNameCommand)(run_operator)
 
