@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from navarch import observe
 from navarch.errors import ConfigError, DefinitionError
+from navarch.project.dashboards import panels
 from navarch.project.generate import generate, load_deployment
+from navarch.project.manifests.alerts import alerts
 from navarch.project.project import Project
 from project.small_project import CONTROLLER, PACKAGE, write_project
 
@@ -47,7 +51,7 @@ def test_files_are_as_in_the_golden_folder(case: str, tmp_path: Path) -> None:
     found = generated(tmp_path)
     folder = GOLDEN / case
     if case != "small":  # the kustomize folders have the same objects
-        found = {path: text for path, text in found.items() if path == "dist/install.yaml"}
+        found = {path: text for path, text in found.items() if not path.startswith("config/")}
     if os.environ.get("NAVARCH_GOLDEN") == "update":
         for path, text in found.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -237,6 +241,44 @@ def test_project_without_kinds_can_be_generated(tmp_path: Path) -> None:
     generate(Project.find(tmp_path))
     default = yaml.safe_load((tmp_path / "config/default/kustomization.yaml").read_text())
     assert default["resources"] == ["../rbac", "../manager"]
+
+
+def test_dashboard_and_alerts_ask_only_for_metrics_that_exist(tmp_path: Path) -> None:
+    """Those of `observe.families`, and `up`, which is Prometheus' own."""
+    families = {each for each in vars(observe.families).values() if isinstance(each, observe.families.MetricFamily)}
+    known = {"up", *(each.name for each in families)}
+    known |= {f"{each.name}_{part}" for each in families if each.kind == "histogram" for part in ("bucket", "count")}
+    deployment = load_deployment(write_project(tmp_path, webhook=True))
+    expressions = [text for panel in panels(deployment.model) for text in panel.expressions.values()]
+    expressions += [alert.expression for alert in alerts(deployment.model)]
+    asked = {name for text in expressions for name in re.findall(r"(\w+)\{", text)}
+    assert len(expressions) > 30
+    assert asked <= known
+    assert known - asked - {f"{each.name}_{part}" for each in families for part in ("bucket", "count")} <= {
+        *(each.name for each in families if each.kind == "histogram"),
+        "navarch_webhook_certificate_changes_total",
+        "navarch_webhook_certificate_errors_total",
+    }
+
+
+def test_chart_has_the_users_values(tmp_path: Path) -> None:
+    """Those of the final objects, after the patches."""
+    project = write_project(tmp_path, settings='image = "registry.example.com:5000/cache@sha256:0a"\nprometheus = true')
+    write_patch(
+        tmp_path,
+        yaml.safe_dump(
+            {"target": {"kind": "Deployment"}, "patch": [{"op": "replace", "path": "/spec/replicas", "value": 7}]}
+        ),
+    )
+    generate(project, ["chart"])
+    values = yaml.safe_load((tmp_path / "dist/chart/values.yaml").read_text())
+    assert values["manager"]["replicas"] == 7
+    assert values["manager"]["image"] == {
+        "repository": "registry.example.com:5000/cache",
+        "tag": "",
+        "digest": "sha256:0a",
+    }
+    assert values["prometheus"] == {"enable": True}
 
 
 def test_grace_period_outlasts_the_drain(tmp_path: Path) -> None:

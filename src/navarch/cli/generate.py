@@ -24,13 +24,13 @@ Check = Annotated[bool, typer.Option("--check", help="Write nothing; fail if a f
 
 @generate.callback()
 def _everything(context: typer.Context, *, check: Check = False, output: Output = "table") -> None:
-    """Write everything that follows from the code of a project: CRDs, roles, manifests, dist/install.yaml, and more.
+    """Write everything that follows from the code of a project: CRDs, roles, manifests, dist/install.yaml, the Helm chart, dashboards.
 
     The code in `src`, `[tool.navarch]` in pyproject.toml and the patches in `config/patches` decide. A generated file that
     somebody has edited is reported and left alone.
     """
     if context.invoked_subcommand is None:
-        _generate("crd", "rbac", "manifests", "install", check=check, output=output)
+        _generate("crd", "rbac", "manifests", "install", "chart", "dashboards", check=check, output=output)
 
 
 @generate.command()
@@ -55,6 +55,18 @@ def manifests(*, check: Check = False, output: Output = "table") -> None:
 def install(*, check: Check = False, output: Output = "table") -> None:
     """Write the whole installation as one file: dist/install.yaml."""
     _generate("install", check=check, output=output)
+
+
+@generate.command()
+def chart(*, check: Check = False, output: Output = "table") -> None:
+    """Write the installation as a Helm chart: dist/chart."""
+    _generate("chart", check=check, output=output)
+
+
+@generate.command()
+def dashboards(*, check: Check = False, output: Output = "table") -> None:
+    """Write the Grafana dashboard and the alerts of Prometheus: grafana."""
+    _generate("dashboards", check=check, output=output)
 
 
 def _generate(*parts: Part, check: bool, output: str) -> None:

@@ -17,7 +17,7 @@ from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
     from navarch.client import Client
-    from navarch.project.crd_installation import InstalledCrd, CrdObjects
+    from navarch.project.crd_installation import CrdObjects, InstalledCrd
     from navarch.project.generate import Deployment
 
 Kubeconfig = Annotated[Path | None, typer.Option(help="The kubeconfig; by default the one of kubectl.")]

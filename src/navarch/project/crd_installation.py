@@ -13,7 +13,7 @@ from navarch.errors import CrdError, NotFound
 from navarch.operator.crds import install_crd, managers_of_spec
 from navarch.project.generate import Deployment
 
-__all__ = ["InstalledCrd", "CrdObjects", "crds_of", "install", "stored_objects", "uninstall"]
+__all__ = ["CrdObjects", "InstalledCrd", "crds_of", "install", "stored_objects", "uninstall"]
 
 _CRDS: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from navarch.project.chart import chart_files
+from navarch.project.dashboards import dashboard_files
 from navarch.project.generated_files import GenerateReport, plan_generated, write_generated
 from navarch.project.kustomize import ObjectText, install_text, kustomize_files
 from navarch.project.loading import load_kinds, load_project
@@ -21,7 +23,7 @@ from navarch.project.yaml_text import dump
 
 __all__ = ["PARTS", "Deployment", "Part", "generate", "load_deployment"]
 
-Part = Literal["crd", "rbac", "manifests", "install"]
+Part = Literal["crd", "rbac", "manifests", "install", "chart", "dashboards"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 _SAMPLES: Final = "config/samples"
 _NOT_SAMPLES: Final = frozenset({"kustomization.yaml"})
@@ -39,6 +41,10 @@ class Deployment:
         """Returns the generated files of that part, by their paths."""
         if part == "install":
             return {"dist/install.yaml": install_text(self.manifests, self.text)}
+        if part == "chart":
+            return chart_files(self.model, self.manifests)
+        if part == "dashboards":
+            return dashboard_files(self.model)
         return kustomize_files(self.model, self.manifests, self.text)[part]
 
 

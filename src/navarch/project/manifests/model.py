@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from navarch.api import Resource
 from navarch.errors import ConfigError
 from navarch.operator import Operator, WebhookServer
 from navarch.operator.main import WATCH_NAMESPACE, configure, parse_options
+from navarch.project.files import read_text
 from navarch.project.project import Project
 from navarch.project.settings import Settings
 
@@ -51,6 +54,8 @@ class DeploymentModel:
     operator: Operator
     kinds: tuple[Custom, ...]
     """The classes of all kinds that the project defines, each version."""
+    version: str = ""
+    """The project's own version, as pyproject.toml has it; empty if it has none."""
     namespaced: bool = False
     flags: tuple[str, ...] = ()
     samples: tuple[str, ...] = field(default=())
@@ -90,6 +95,7 @@ class DeploymentModel:
             settings=settings,
             operator=deployed,
             kinds=tuple(kinds),
+            version=_version(project.root),
             namespaced=project.file.namespaced,
             flags=tuple(flags),
             samples=tuple(sorted(samples)),
@@ -149,3 +155,8 @@ class DeploymentModel:
         """Returns the metadata of an object, in the operator's namespace or in none."""
         place = {"namespace": self.namespace} if namespaced else {}
         return {"name": name, **place, "labels": {**self.labels, **(labels or {})}}
+
+
+def _version(root: Path) -> str:
+    found = tomllib.loads(read_text(root / "pyproject.toml") or "").get("project", {}).get("version", "")
+    return found if isinstance(found, str) else ""
