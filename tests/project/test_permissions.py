@@ -51,9 +51,9 @@ APPLIED = (
 )
 
 
-def granted(operator: Operator, *calls: RecordedCall, **options: Any) -> set[Permission]:
+def granted(operator: Operator, *calls: RecordedCall) -> set[Permission]:
     """What roles for it would grant."""
-    found = granted_permissions(operator, Recording(calls=calls), own_namespace=OWN, **options)
+    found = granted_permissions(operator, Recording(calls=calls), own_namespace=OWN)
     return {each.permission for each in found}
 
 
@@ -100,7 +100,7 @@ def test_declared_permission_covers_a_call_of_the_runtime_in_any_namespace() -> 
 
 def test_namespaced_operator_has_its_permissions_in_its_own_namespace() -> None:
     """Only CRDs, which are in no namespace, are read in the whole cluster."""
-    found = granted(declared(), call("delete", "pods"), namespaced=True)
+    found = granted(declared(namespaces=(OWN,)), call("delete", "pods"))
     assert {each.resource for each in found if each.namespace is None} == {"customresourcedefinitions"}
     assert Permission("delete", "", "pods", "", OWN) in found
 

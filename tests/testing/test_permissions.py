@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from textwrap import dedent
 
 import pytest
@@ -9,7 +11,9 @@ import yaml
 
 from navarch import Operator
 from navarch.operator import roles_of
+from navarch.project.manifests.model import DeploymentModel
 from navarch.project.permissions import granted_permissions
+from navarch.project.project import Project
 from navarch.project.recorded_calls import RECORDED_FILE, RecordedCall, Recording
 from navarch.testing import permission_session, role_tests
 
@@ -75,7 +79,8 @@ PLUGINS = (
 )
 """Without what else this machine has; assertions of the whole package would be rewritten."""
 READ = 'await ctx.client.list(Secret, namespace="default")'
-ACCOUNT = "system:serviceaccount:larder-system:larder-controller-manager"
+OWN = "larder-system"
+ACCOUNT = f"system:serviceaccount:{OWN}:larder-controller-manager"
 TEST_ID = "tests/test_larder.py::test_larder_is_seen"
 LINE = "src/larder/controllers/larders.py:15"
 
@@ -115,6 +120,10 @@ class Larders:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(dedent(text))
 
+    def read(self, path: str) -> str:
+        """Returns the text of one file."""
+        return (self.root / path).read_text()
+
     def reconciles(self, line: str) -> None:
         """The reconciler has this line, with the number of `LINE`."""
         self.write("src/larder/controllers/larders.py", CONTROLLER.lstrip().replace("# HERE", line))
@@ -133,11 +142,10 @@ class Larders:
         """Writes what the tests of the project record, and more."""
         Recording(calls=(*CALLS, *more)).write(self.root)
 
-    def generate(self, operator: Operator, *, namespaced: bool = False) -> None:
-        """Writes the roles, as `navarch generate rbac` does."""
-        granted = granted_permissions(
-            operator, Recording.read(self.root), own_namespace="larder-system", namespaced=namespaced
-        )
+    def generate(self, operator: Operator) -> None:
+        """Writes roles for an operator, as `navarch generate rbac` does for that of the project."""
+        deployed = DeploymentModel.of(Project.find(self.root), operator, ()).operator
+        granted = granted_permissions(deployed, Recording.read(self.root), own_namespace=OWN)
         roles = roles_of("larder-manager-role", [each.permission for each in granted], ACCOUNT)
         self.write("config/rbac/role.yaml", yaml.safe_dump_all(roles))
 
@@ -182,7 +190,7 @@ def test_calls_are_recorded_with_test_and_line(larders: Larders) -> None:
         "watch larders.food.example.com": "controller larder reconciles it",
     }
     assert recorded["list secrets"].line == LINE
-    assert str(larders.root) not in (larders.root / RECORDED_FILE).read_text()
+    assert str(larders.root) not in larders.read(RECORDED_FILE)
     assert recorded["list secrets"].where == "namespace"
     assert {call.test for call in recorded.values()} == {TEST_ID}
 
@@ -246,10 +254,12 @@ def test_option_outside_of_a_project_says_what_is_expected(pytester: pytest.Pyte
 
 
 def test_roles_that_grant_what_is_recorded_pass(larders: Larders) -> None:
-    """Nothing is missing, nothing is too much, and the operator can work under them."""
+    """Those of `navarch generate rbac`: nothing is missing, nothing is too much, and the operator can work under them."""
     larders.reconciles(READ)
     larders.pytest("--record-permissions")
-    larders.generate(declared())
+    program = (sys.executable, "-m", "navarch", "generate", "rbac")
+    subprocess.run(program, cwd=larders.root, check=True, capture_output=True)
+    assert f"#   list: reconcile in {LINE.partition(':')[0]} ({TEST_ID})\n" in larders.read("config/rbac/role.yaml")
     larders.pytest("--as-operator").assert_outcomes(passed=3)
 
 
@@ -316,16 +326,23 @@ def test_declaration_that_roles_lack_fails_at_the_start(larders: Larders) -> Non
     )
 
 
-def test_namespaced_project_is_enforced_in_the_namespace_of_its_tests(larders: Larders) -> None:
-    """Its roles are those of one namespace, where it watches alone."""
-    larders.write("PROJECT", PROJECT + "namespaced: true\n")
+@pytest.mark.parametrize("settings", ["namespaced: true\n", "watch-namespaces = ['team-a', 'team-b']\n"])
+def test_operator_of_some_namespaces_is_enforced_in_the_namespace_of_the_tests(larders: Larders, settings: str) -> None:
+    """Its roles are those of its namespaces; of the cluster it has CRDs and reviews alone."""
+    if settings.startswith("namespaced"):
+        larders.write("PROJECT", PROJECT + settings)
+    else:
+        larders.write("pyproject.toml", f"[tool.navarch]\n{settings}")
     larders.pytest("--record-permissions").assert_outcomes(passed=1, skipped=2)
-    larders.generate(declared(), namespaced=True)
-    roles = [*yaml.safe_load_all((larders.root / "config/rbac/role.yaml").read_text())]
-    assert [each["rules"] for each in roles if each["kind"] == "ClusterRole"] == [
-        [{"apiGroups": ["apiextensions.k8s.io"], "resources": ["customresourcedefinitions"], "verbs": ["get"]}]
-    ]
-    larders.pytest("--as-operator").assert_outcomes(passed=3)
+    larders.generate(declared())
+    roles = [*yaml.safe_load_all(larders.read("config/rbac/role.yaml"))]
+    (rules,) = [each["rules"] for each in roles if each["kind"] == "ClusterRole"]
+    assert {each["resources"][0] for each in rules} == {
+        "customresourcedefinitions",
+        "subjectaccessreviews",
+        "tokenreviews",
+    }
+    larders.pytest("--as-operator", "tests/test_larder.py").assert_outcomes(passed=1)
 
 
 def test_other_operators_of_a_test_run_as_the_administrator(larders: Larders) -> None:
@@ -386,5 +403,5 @@ def test_broken_recording_is_left_alone(larders: Larders) -> None:
     larders.write(RECORDED_FILE, "broken")
     outcome = larders.pytest("--record-permissions")
     assert outcome.ret != pytest.ExitCode.OK
-    assert (larders.root / RECORDED_FILE).read_text() == "broken"
+    assert larders.read(RECORDED_FILE) == "broken"
     assert "record anew" in outcome.stdout.str() + outcome.stderr.str()

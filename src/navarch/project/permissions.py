@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from navarch.cache import Namespaces
 from navarch.operator import Operator, needed_by
 from navarch.operator.permission_sources import PermissionSource, sources_of
 from navarch.operator.roles import Permission
@@ -26,7 +24,6 @@ __all__ = [
     "declared_permissions",
     "granted_permissions",
     "granted_to",
-    "in_namespaces",
     "required_by",
     "role_text",
 ]
@@ -53,14 +50,13 @@ class GrantedPermission:
 
 
 def granted_permissions(
-    operator: Operator, recording: Recording | None, *, own_namespace: str, namespaced: bool = False
+    operator: Operator, recording: Recording | None, *, own_namespace: str
 ) -> list[GrantedPermission]:
     """Returns the permissions that the operator declares or that its tests recorded, sorted, each with all sources.
 
-    `own_namespace` is that of the operator, its Lease and its webhooks. An operator that is `namespaced` watches that
-    namespace alone, unless it declares others.
+    `operator` has the namespaces and endpoints with which it is deployed. `own_namespace` is that of the operator, its
+    Lease and its webhooks.
     """
-    operator = in_namespaces(operator, own_namespace) if namespaced else operator
     wanted = set(declared_permissions(operator, own_namespace))
     calls = recording.calls if recording is not None else ()
     for call in calls:
@@ -73,15 +69,6 @@ def granted_permissions(
         )
         for permission in sorted(wanted, key=Permission.order)
     ]
-
-
-def in_namespaces(operator: Operator, namespace: str) -> Operator:
-    """Returns the operator limited to one namespace, as `WATCH_NAMESPACE` limits it; its own limits come first."""
-    if not operator.namespaces.all:
-        return operator
-    twin = copy.copy(operator)
-    twin.namespaces = Namespaces(namespace)
-    return twin
 
 
 def declared_permissions(operator: Operator, own_namespace: str) -> tuple[Permission, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,11 +49,11 @@ class ProjectRoles:
             )
         return roles
 
-    def in_namespace(self, namespace: str) -> ProjectRoles:
-        """Returns the same roles for an operator that is deployed into another namespace."""
-        _, _, before, name = self.account.split(":")
-        moved = tuple(_moved(each, before, namespace) for each in self.manifests)
-        return ProjectRoles(moved, f"system:serviceaccount:{namespace}:{name}")
+    def moved(self, namespaces: Mapping[str, str]) -> ProjectRoles:
+        """Returns the same roles for an operator whose namespaces have other names."""
+        _, _, own, name = self.account.split(":")
+        moved = tuple(_moved(each, namespaces) for each in self.manifests)
+        return ProjectRoles(moved, f"system:serviceaccount:{namespaces.get(own, own)}:{name}")
 
     def granted(self) -> dict[Permission, str]:
         """Returns the permissions of the operator, with the role of each."""
@@ -67,9 +68,9 @@ def _manifests(name: str, text: str | None) -> list[dict[str, Any]]:
     return [each for each in documents if isinstance(each, dict) and each.get("kind") in _KINDS]
 
 
-def _moved(manifest: dict[str, Any], before: str, after: str) -> dict[str, Any]:
+def _moved(manifest: dict[str, Any], namespaces: Mapping[str, str]) -> dict[str, Any]:
     moved = copy.deepcopy(manifest)
     for place in (moved["metadata"], *(moved.get("subjects") or ())):
-        if place.get("namespace") == before:
-            place["namespace"] = after
+        if place.get("namespace") in namespaces:
+            place["namespace"] = namespaces[place["namespace"]]
     return moved

@@ -3,64 +3,71 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
 from navarch.api import Dynamic
+from navarch.cache import Namespaces
 from navarch.client import Client
 from navarch.errors import AlreadyExists, MissingPermissionsError
 from navarch.k8s.core.v1 import Namespace
 from navarch.operator import Operator
 from navarch.operator.roles import Permission
-from navarch.project.permissions import covers, in_namespaces
+from navarch.project.permissions import covers
 from navarch.project.role_files import ROLES_FOLDER, ProjectRoles
 from navarch.testing.call_recorder import ObservedCall, ObservedTransport
 from navarch.testing.cluster import Cluster
 
-__all__ = ["OperatorCluster"]
+__all__ = ["DeployedOperator", "OperatorCluster"]
 
 _GENERATE = "pytest --record-permissions && navarch generate rbac"
 
 
-class OperatorCluster(Cluster):
-    """A cluster in which each call of one operator's client is observed, and which may enforce the operator's roles.
+@dataclass(frozen=True, slots=True)
+class DeployedOperator:
+    """The operator of a project as its manifests deploy it."""
 
-    `name` is that of the operator; other operators run as the administrator. A `namespaced` operator is deployed into the
-    namespace of the tests and watches it alone.
+    name: str
+    root: Path
+    """The folder of the project."""
+    namespace: str
+    watched: frozenset[str]
+    """The namespaces that the deployment limits it to; none if it watches all, or if its code names them."""
+    roles: ProjectRoles | None
+    """What it may do; None for the administrator's permissions."""
+
+
+class OperatorCluster(Cluster):
+    """A cluster in which each call of a deployed operator's client is observed, and its roles are enforced.
+
+    Other operators run as the administrator. Namespaces that the deployment limits the operator to are the namespace of
+    the tests here.
     """
 
     def __init__(
-        self,
-        cluster: Cluster,
-        *,
-        name: str,
-        root: Path,
-        namespace: str,
-        namespaced: bool,
-        roles: ProjectRoles | None,
-        observe: Callable[[Operator, str, ObservedCall], None],
+        self, cluster: Cluster, deployed: DeployedOperator, observe: Callable[[Operator, str, ObservedCall], None]
     ) -> None:
         super().__init__(cluster.client, cluster._engine, cluster.access)  # noqa: SLF001 - it takes the other's place
-        self._name = name
-        self._root = root
-        self._own_namespace = cluster.client.options.namespace if namespaced else namespace
-        self._namespaced = namespaced
-        self._roles = roles.in_namespace(self._own_namespace) if roles is not None else None
+        here = dict.fromkeys(deployed.watched, cluster.client.options.namespace)
+        self._deployed = deployed
+        self._own_namespace = here.get(deployed.namespace, deployed.namespace)
+        self._roles = deployed.roles.moved(here) if deployed.roles is not None else None
         self._observe = observe
 
     @asynccontextmanager
     async def run(self, *operators: Operator, client: Client | None = None) -> AsyncIterator[None]:
         """See `Cluster.run`. Raises `MissingPermissionsError` as soon as the API server refuses a call of the operator."""
         __tracebackhide__ = True
-        if all(each.name != self._name for each in operators):
+        if all(each.name != self._deployed.name for each in operators):
             async with super().run(*operators, client=client):
                 yield
             return
-        limited = [in_namespaces(each, self._own_namespace) if self._namespaced else each for each in operators]
-        ours = next(each for each in limited if each.name == self._name)
+        limited = [self._limited(each) for each in operators]
+        ours = next(each for each in limited if each.name == self._deployed.name)
         refusals = _Refusals(self._roles) if self._roles is not None and client is None else None
         deployed = client or await self._deployed_client()
 
@@ -69,7 +76,7 @@ class OperatorCluster(Cluster):
             if refusals is not None:
                 refusals.check(call)
 
-        observed = deployed.through(lambda transport: ObservedTransport(transport, self._root, observe))
+        observed = deployed.through(lambda transport: ObservedTransport(transport, self._deployed.root, observe))
         try:
             async with self._running(limited, observed, *([refusals.fail()] if refusals is not None else [])):
                 yield
@@ -79,6 +86,13 @@ class OperatorCluster(Cluster):
             raise MissingPermissionsError(f"{error}\n{ROLES_FOLDER} is older than the code: {_GENERATE}") from None
         if refusals is not None:
             refusals.raise_found()
+
+    def _limited(self, operator: Operator) -> Operator:
+        if operator.name != self._deployed.name or not self._deployed.watched:
+            return operator
+        twin = copy.copy(operator)
+        twin.namespaces = Namespaces(self.client.options.namespace)
+        return twin
 
     async def _deployed_client(self) -> Client:
         """Returns the client of the operator in its namespace: of its ServiceAccount, or of the administrator."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -14,12 +15,13 @@ import pytest
 
 from navarch.errors import ConfigError
 from navarch.operator import Operator, load_operator
+from navarch.project.manifests.model import DeploymentModel
 from navarch.project.project import Project
 from navarch.project.recorded_calls import RECORDED_FILE, RecordedCall, Recording, recording_of
 from navarch.project.role_files import ProjectRoles
 from navarch.testing.call_recorder import CallRecorder, ObservedCall
 from navarch.testing.cluster import Cluster
-from navarch.testing.operator_cluster import OperatorCluster
+from navarch.testing.operator_cluster import DeployedOperator, OperatorCluster
 
 PLUGIN: Final = "navarch-permissions"
 _FROM_WORKERS: Final = "navarch_permissions"
@@ -55,28 +57,33 @@ class PermissionSession:
         if records:
             sys.set_coroutine_origin_tracking_depth(_ORIGIN_DEPTH)
 
+    @cached_property
+    def _deployed(self) -> DeployedOperator:
+        project = self._project
+        operator = load_operator(project.settings.package)
+        deployed = DeploymentModel.of(project, operator, ()).operator
+        is_limited = deployed.namespaces.patterns != operator.namespaces.patterns
+        return DeployedOperator(
+            name=operator.name,
+            root=project.root.resolve(),
+            namespace=project.settings.namespace,
+            watched=(deployed.namespaces.names or frozenset()) if is_limited else frozenset(),
+            roles=self._roles,
+        )
+
     def pytest_unconfigure(self) -> None:
         """Coroutines remember as much of their creation as before."""
         sys.set_coroutine_origin_tracking_depth(self._origin_depth)
 
     def cluster_of(self, cluster: Cluster, test: str) -> Cluster:
         """Returns the cluster with which the test runs."""
-        settings, operator = self._project.settings, load_operator(self._project.settings.package)
 
         def observe(running: Operator, own_namespace: str, call: ObservedCall) -> None:
             if self.records:
                 recorder = self._recorders.setdefault((test, own_namespace), CallRecorder(running, test, own_namespace))
                 recorder(call)
 
-        return OperatorCluster(
-            cluster,
-            name=operator.name,
-            root=self._project.root.resolve(),
-            namespace=settings.namespace,
-            namespaced=self._project.file.namespaced,
-            roles=self._roles,
-            observe=observe,
-        )
+        return OperatorCluster(cluster, self._deployed, observe)
 
     def pytest_deselected(self, items: Iterable[pytest.Item]) -> None:
         """Keeps which tests exist and are not run."""

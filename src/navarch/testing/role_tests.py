@@ -13,7 +13,7 @@ import pytest
 from navarch.errors import ConfigError
 from navarch.operator import Operator
 from navarch.project.least_privilege import missing_permissions, unused_permissions
-from navarch.project.permissions import in_namespaces
+from navarch.project.manifests.model import DeploymentModel
 from navarch.project.project import Project
 from navarch.project.recorded_calls import RECORDED_FILE, Recording
 from navarch.project.role_files import ROLES_FOLDER, ProjectRoles
@@ -53,7 +53,7 @@ def _faults(case: Case, operator: Operator, project: Project) -> list[str]:
         )
     granted = ProjectRoles.read(project).granted()
     own = project.settings.namespace
-    deployed = in_namespaces(operator, own) if project.file.namespaced else operator
+    deployed = DeploymentModel.of(project, operator, ()).operator
     if case == "used-verbs-are-granted":
         return missing_permissions(deployed, recording, granted, own_namespace=own)
     used = [call.permission for call in recording.calls]
