@@ -130,10 +130,11 @@ def _start_cluster(name: str, console: Console) -> None:
 
 def _supervise(project: Project, options: RunOptions, cluster: str | None, *, reload: bool, is_live: bool) -> int:
     from navarch._base.clock import SystemClock  # noqa: PLC0415 - `navarch --help` needs no operator
+    from navarch.project.dev.preload import preload  # noqa: PLC0415 - as above
     from navarch.project.dev.run_model import RunModel  # noqa: PLC0415 - as above
     from navarch.project.dev.supervisor import DevSupervisor  # noqa: PLC0415 - as above
 
-    _import_ahead()
+    preload()
     clock = SystemClock()
     model = RunModel(
         operator=project.file.project_name,
@@ -149,26 +150,3 @@ def _display(options: RunOptions, *, is_live: bool) -> LiveDisplay | LogDisplay:
     from navarch.cli.run_display import LiveDisplay, LogDisplay  # noqa: PLC0415 - `navarch --help` needs no view
 
     return LiveDisplay() if is_live else LogDisplay(options.log_format, options.program.log_level)
-
-
-def _import_ahead() -> None:
-    """Imports what every operator needs, so that a forked process has it already."""
-    import contextlib  # noqa: PLC0415 - `navarch --help` needs no operator
-    import importlib  # noqa: PLC0415 - as above
-
-    for name in _AHEAD:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-
-
-_AHEAD: Final = (
-    "uvloop",
-    "navarch",
-    "navarch.client.http",
-    "navarch.operator.process",
-    "navarch.operator.program",
-    "navarch.operator.endpoint_server",
-    "navarch.k8s.authorization.v1",
-    "navarch.k8s.events.v1",
-    "navarch.schema",
-)

@@ -7,8 +7,6 @@ process still runs: code that cannot be imported changes nothing.
 from __future__ import annotations
 
 import contextlib
-import gc
-import importlib
 import os
 import selectors
 import signal
@@ -30,6 +28,7 @@ from navarch.project.dev.messages import (
 )
 from navarch.project.dev.operator_process import OperatorProcess, fork_operator
 from navarch.project.dev.operator_program import RunOptions
+from navarch.project.dev.preload import preload_modules
 from navarch.project.dev.run_model import RunModel
 from navarch.project.dev.sources import SourceWatcher
 from navarch.project.project import Project
@@ -106,7 +105,6 @@ class DevSupervisor:
 
     def run(self) -> int:
         """Runs until SIGINT or SIGTERM, or, without reload, until the operator ends."""
-        gc.freeze()
         with self._handling_signals(), self._selector:
             try:
                 self._launch()
@@ -301,7 +299,7 @@ class DevSupervisor:
             self._model.operator = message.operator
             self._promote()
         elif isinstance(message, OperatorPrepared):
-            self._import_ahead(message.modules)
+            preload_modules(message.modules)
 
     def _failed(self, failure: LoadFailed) -> None:
         self._model.problem = f"{failure.place}: {failure.cause}" if failure.place else failure.cause
@@ -313,14 +311,6 @@ class DevSupervisor:
             state = "the code of before keeps running; save the file again"
         self._changed_at = None
         self._display.failure(failure, state)
-
-    @staticmethod
-    def _import_ahead(modules: list[str]) -> None:
-        """Imports parts of the library that the code needs, so that the next process has them."""
-        for name in modules:
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-        gc.freeze()
 
     def _read_output(self, process: OperatorProcess) -> None:
         """Shows whole lines that the process printed."""

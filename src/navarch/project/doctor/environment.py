@@ -16,7 +16,7 @@ from navarch.project.doctor.finding import Finding, Health
 
 _OLDEST_PYTHON: Final = (3, 11)
 _EXTRAS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
-    "cli": (("typer", "rich"), "this command line"),
+    "cli": (("typer", "rich", "jinja2"), "this command line"),
     "cluster": (("cryptography", "re2"), "embedded clusters, in tests and with navarch run --cluster"),
     "webhook": (("cryptography",), "certificates of webhooks"),
     "schema": (("re2",), "patterns in schemas, checked as the API server does"),
