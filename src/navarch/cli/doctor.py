@@ -34,7 +34,7 @@ def doctor(
             [{"check": each.check, "state": each.state, "detail": each.detail, "fix": each.fix} for each in found]
         )
     else:
-        _print(found)
+        print_findings(found, Console(highlight=False))
     if any(each.state == "fail" for each in found):
         raise typer.Exit(1)
 
@@ -57,9 +57,8 @@ def _findings(context: str | None) -> list[Finding]:
     ]
 
 
-def _print(found: list[Finding]) -> None:
+def print_findings(found: list[Finding], console: Console) -> None:
     """Prints a line for each check, and below it the command that fixes a fault."""
-    console = Console(highlight=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
