@@ -69,7 +69,7 @@ def test_the_failure_is_the_one_that_is_shown() -> None:
 def test_the_findings_are_printed_as_shown() -> None:
     """Each on its line, with the fix below."""
     found = [
-        Finding(check.strip(), state, detail, fix)  # type: ignore[arg-type]
+        Finding(check.strip(), state, detail, fix)
         for state, check, detail, fix in re.findall(
             r"^(ok|warn|fail) +((?:extra |generated )?\S+) +(.*)(?:\n +-> (.*))?$", DOCTOR, re.MULTILINE
         )
