@@ -29,7 +29,7 @@ from rig.tools import old_etcd
 _RIG = frozenset({"rig_cluster", "rig_cluster_with_node"})
 _STORES = ("on a file", "on etcd")
 _ON_EVERY_STORE = frozenset({"test_read", "test_list", "test_write", "test_watch"})
-_WITH_KUBECTL = frozenset({"test_pods_kubectl", "test_webhooks_kubectl"})
+_WITH_KUBECTL = frozenset({"test_installation_kubectl", "test_pods_kubectl", "test_webhooks_kubectl"})
 """kubectl itself comes from the rig."""
 
 Compacting = Callable[[str], Awaitable[None]]
