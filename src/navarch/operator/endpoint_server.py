@@ -37,6 +37,9 @@ class Listening:
     metrics: Address | None
 
 
+_FLAGS = {"health": "--health-probe-bind-address", "metrics": "--metrics-bind-address"}
+
+
 class EndpointServer:
     """Serves `/healthz`, `/readyz` and `/metrics`.
 
@@ -97,7 +100,7 @@ class EndpointServer:
         except OSError as error:
             raise ConfigError(
                 f"expected to listen at {address} for {purpose}, got: {error.strerror or error}; stop whoever has "
-                f"that address, or choose another with Endpoints({purpose}=…)"
+                f"that address, or choose another with Endpoints({purpose}=…), in a project with {_FLAGS[purpose]}"
             ) from error
         bound = address if address.port else address._replace(port=port)
         _log.info("listening", purpose=purpose, address=str(bound), tls=context is not None)
