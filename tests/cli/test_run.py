@@ -200,9 +200,23 @@ def test_terminal_shows_a_view(tmp_path: Path, cluster: ClusterFolder) -> None:
         terminal.wait_for("configmaps")
         terminal.wait_for("watching")
         terminal.resize(40, 4)
-        terminal.wait_for("probe-operator on kubectl's cluste")
+        terminal.wait_for("probe-operator on 127.0.0.1:")
         terminal.write(b"\x03")
         assert terminal.process.wait(SECONDS) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("endless", ["reconcile", "import"])
+def test_ctrl_c_ends_whatever_the_code_does(tmp_path: Path, cluster: ClusterFolder, endless: str) -> None:
+    """Also while it prints without end, or while its import does not end."""
+    loop = "while True:\n        print('x' * 1000, flush=True)\n"
+    endless_reconcile = CONTROLLER[: CONTROLLER.index('if config.name == "probe"')] + loop
+    write_project(tmp_path, endless_reconcile if endless == "reconcile" else loop)
+    with _Terminal(tmp_path, "--reload", "--health-probe-bind-address=0") as terminal:
+        terminal.wait_for("xxx")
+        terminal.write(b"\x03")
+        wait_for("the end", terminal.ended, seconds=SECONDS)
+        assert terminal.process.returncode == 0
 
 
 def _has_ended(pid: int) -> bool:
@@ -249,6 +263,12 @@ class _Terminal:
 
     def write(self, keys: bytes) -> None:
         os.write(self._ours, keys)
+
+    def ended(self) -> bool:
+        """Returns whether the program has ended; reads what it shows, so that it can."""
+        with contextlib.suppress(OSError):
+            os.read(self._ours, 2**20)
+        return self.process.poll() is not None
 
     def wait_for(self, text: str) -> None:
         """Reads until the text was shown since the start or the last change of the size."""

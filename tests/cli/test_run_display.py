@@ -16,7 +16,7 @@ KINDS = ("memcacheds.cache.example.com", "deployments.apps", "pods", "configmaps
 
 def model() -> RunModel:
     """Returns the state of a run after two reports."""
-    shown = RunModel(operator="cache", cluster="cluster dev", reload=True, began=0.0, phase="running")
+    shown = RunModel(operator="cache", cluster="dev", reload=True, began=0.0, phase="running")
     shown.reloads, shown.reload_seconds = 3, 0.42
     for at in (60.0, 61.0):
         controllers = [ControllerState(f"cache/{name}", 3, 2, 16, int(at), 1, at) for name in ("memcached", "[b]x")]

@@ -40,7 +40,7 @@ def printed(console: Console) -> list[str]:
 
 def test_the_view_is_the_one_that_is_shown() -> None:
     """To the letter, without the line that separates it from the log."""
-    model = RunModel(operator="cache-operator", cluster="cluster default", reload=True, began=0.0, phase="running")
+    model = RunModel(operator="cache-operator", cluster="default", reload=True, began=0.0, phase="running")
     model.reloads, model.reload_seconds = 3, 0.42
     watches = [
         WatchState(kind, "", "watching", 2.0, 7) for kind in ("memcacheds.cache.example.com", "deployments.apps")
@@ -63,6 +63,7 @@ def test_the_failure_is_the_one_that_is_shown() -> None:
         f"{place}:14", "SyntaxError: '(' was never closed", "    await ctx.apply(deployment(memcached)"
     )
     display.failure(failure, "the code of before keeps running; save the file again")
+    display.flush()
     assert printed(console) == FAILURE.splitlines()
 
 

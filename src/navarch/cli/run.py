@@ -138,7 +138,7 @@ def _supervise(project: Project, options: RunOptions, cluster: str | None, *, re
     clock = SystemClock()
     model = RunModel(
         operator=project.file.project_name,
-        cluster=f"cluster {cluster}" if cluster else "kubectl's cluster",
+        cluster=cluster or "",
         reload=reload,
         began=clock.monotonic(),
     )

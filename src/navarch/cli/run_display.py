@@ -66,6 +66,9 @@ class LogDisplay:
     def output(self, line: str) -> None:
         """The operator's process prints to the terminal itself."""
 
+    def flush(self) -> None:
+        """Nothing waits."""
+
     def refresh(self, model: RunModel, now: float) -> None:
         """There is no view."""
 
@@ -77,6 +80,7 @@ class LiveDisplay:
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, soft_wrap=False)
+        self._waiting: list[Text] = []
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
@@ -89,6 +93,7 @@ class LiveDisplay:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.flush()
         self._live.stop()
 
     def note(self, level: Level, text: str) -> None:
@@ -131,8 +136,14 @@ class LiveDisplay:
         """See `RunDisplay`."""
         self._live.update(panel(model, now, self._console.width, self._console.height), refresh=True)
 
+    def flush(self) -> None:
+        """See `RunDisplay`. All lines at once: each print draws the panel again."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            self._console.print(Group(*waiting))
+
     def _print(self, text: Text) -> None:
-        self._console.print(text)
+        self._waiting.append(text)
 
 
 def _record(found: Mapping[str, Any]) -> Text:
@@ -175,13 +186,15 @@ def panel(model: RunModel, now: float, width: int, height: int) -> RenderableTyp
 
 def _head(model: RunModel, now: float) -> Text:
     colour = {"running": "green", "failed": "red", "ended": "red"}.get(model.phase, "yellow")
-    text = Text.assemble((model.operator, "bold"), f" on {model.cluster}  ", (model.phase, colour))
+    text = Text.assemble((model.operator, "bold"), f" on {model.place}  ", (model.phase, colour))
     text.append(f"  up {_duration(now - model.began)}")
     if model.is_leading is not None:
         text.append("  leader" if model.is_leading else "  waits to lead")
     if model.reload:
         last = f", last {model.reload_seconds:.2f} s" if model.reload_seconds is not None else ""
         text.append(f"  reloads {model.reloads}{last}")
+    if model.dropped:
+        text.append(f"  {model.dropped} logs too fast to show", "yellow")
     return text
 
 

@@ -79,10 +79,13 @@ class OperatorState(msgspec.Struct, frozen=True, tag_field="message", tag="state
     at: float
     """Seconds of the monotonic clock, which all processes of a machine share."""
     cluster: str
+    """Host and port of the API server."""
     is_leading: bool | None
     """None without an election."""
     controllers: list[ControllerState]
     watches: list[WatchState]
+    dropped: int = 0
+    """How many reports, such as log records, the supervisor did not take in time so far."""
 
 
 Message = OperatorLoaded | OperatorPrepared | LoadFailed | LogRecordLine | EventReported | OperatorState

@@ -68,6 +68,8 @@ class OperatorProcess:
         self.reports = reports
         self.output = output
         """The pipe with what it prints; None if it prints to the terminal itself."""
+        if output is not None:
+            os.set_blocking(output, False)
         self.handle = os.pidfd_open(pid)
         self.is_loaded = False
         self.is_closed = False
@@ -190,7 +192,7 @@ async def _serve(operator: Operator, reports: ReportChannel, clock: Clock, clien
 
     async def report_state() -> None:
         while True:
-            reports.send(state_of(metrics, client.host, clock.monotonic()))
+            reports.send(state_of(metrics, client.host, clock.monotonic(), reports.dropped))
             await clock.sleep(_STATE_SECONDS)
 
     used = client.through(lambda transport: _EventForwarder(transport, reports)) if is_shown else client
@@ -254,7 +256,7 @@ class _EventBody(msgspec.Struct):
     note: str = ""
 
 
-def state_of(metrics: Metrics, cluster: str, at: float) -> OperatorState:
+def state_of(metrics: Metrics, cluster: str, at: float, dropped: int = 0) -> OperatorState:
     """Returns the state of the operator whose metrics these are."""
     values: dict[str, dict[tuple[str, ...], float | Histogram]] = {}
     for family, labels, value in metrics.samples():
@@ -266,6 +268,7 @@ def state_of(metrics: Metrics, cluster: str, at: float) -> OperatorState:
         is_leading=None if leading is None else any(leading.values()),
         controllers=list(_controllers(values)),
         watches=list(_watches(values)),
+        dropped=dropped,
     )
 
 

@@ -36,6 +36,7 @@ class RunModel:
 
     operator: str
     cluster: str
+    """The name of the embedded cluster; empty for the one of kubectl."""
     reload: bool
     began: float
     """Seconds of the monotonic clock at which `navarch run` began."""
@@ -58,6 +59,17 @@ class RunModel:
         while len(self._states) > 2 and state.at - self._states[1].at >= RATE_SECONDS:
             self._states.popleft()
         self.watches, self.is_leading = state.watches, state.is_leading
+
+    @property
+    def place(self) -> str:
+        """Returns where the operator runs: an embedded cluster, or the address of another one."""
+        host = self._states[-1].cluster if self._states else ""
+        return f"cluster {self.cluster}" if self.cluster else host or "the cluster of kubectl"
+
+    @property
+    def dropped(self) -> int:
+        """Returns how many log records and Events are not shown, because they came too fast."""
+        return self._states[-1].dropped if self._states else 0
 
     def restarted(self) -> None:
         """Drops the states of the former process: its counters start again."""

@@ -39,6 +39,10 @@ _REFRESH_SECONDS: Final = 0.25
 _STOP_SECONDS: Final = 2.0
 """After SIGTERM, the operator's process has so long to end; its reconciles under way have one second of it."""
 _MOST_BYTES: Final = 65536
+_TURN: Final = 16
+"""How many messages, or pieces of output, are taken before signals and files get their turn: a process may write without end."""
+_REST: Final = 1000
+"""As above, once the process has ended."""
 
 Level = Literal["info", "warning", "error"]
 
@@ -69,6 +73,10 @@ class RunDisplay(Protocol):
 
     def output(self, line: str) -> None:
         """Shows a line that the operator printed."""
+        ...
+
+    def flush(self) -> None:
+        """Prints what the other methods were given since the last call."""
         ...
 
     def refresh(self, model: RunModel, now: float) -> None:
@@ -134,7 +142,8 @@ class DevSupervisor:
             waits = [refresh_at, *([look_at] if self._sources else []), *([self._kill_at] if self._kill_at else [])]
             for key, _ in self._selector.select(max(min(waits) - self._clock.monotonic(), 0.0)):
                 self._serve(key.data)
-        self._display.refresh(self._model, self._clock.monotonic())
+            self._display.flush()
+        self._display.flush()
 
     def _serve(self, source: OperatorProcess | None) -> None:
         if source is not None and source.is_closed:  # by a descriptor before this one, in the same turn
@@ -224,8 +233,8 @@ class DevSupervisor:
         code = process.exit_code()
         if code is None:
             return
-        self._read_reports(process)
-        self._read_output(process)
+        self._read_reports(process, _REST)
+        self._read_output(process, _REST)
         self._forget(process)
         if process is self._next:
             self._next = None
@@ -280,8 +289,11 @@ class DevSupervisor:
 
     # Reports
 
-    def _read_reports(self, process: OperatorProcess) -> None:
-        while (message := process.reports.receive()) is not None:
+    def _read_reports(self, process: OperatorProcess, most: int = _TURN) -> None:
+        for _ in range(most):
+            message = process.reports.receive()
+            if message is None:
+                return
             self._take(process, message)
 
     def _take(self, process: OperatorProcess, message: Message) -> None:
@@ -312,20 +324,22 @@ class DevSupervisor:
         self._changed_at = None
         self._display.failure(failure, state)
 
-    def _read_output(self, process: OperatorProcess) -> None:
+    def _read_output(self, process: OperatorProcess, most: int = _TURN) -> None:
         """Shows whole lines that the process printed."""
-        if process.output is None:
-            return
-        os.set_blocking(process.output, False)
-        with contextlib.suppress(BlockingIOError):
-            while found := os.read(process.output, _MOST_BYTES):
-                *lines, rest = (self._partial.pop(process.output, b"") + found).split(b"\n")
-                for line in lines:
-                    self._display.output(line.decode(errors="replace"))
-                self._partial[process.output] = rest
+        for _ in range(most):
+            if process.output is None:
+                return
+            try:
+                found = os.read(process.output, _MOST_BYTES)
+            except BlockingIOError:
+                return
+            *lines, rest = (self._partial.pop(process.output, b"") + found).split(b"\n")
+            for line in [*lines, *([rest] if rest and not found else [])]:
+                self._display.output(line.decode(errors="replace"))
+            if found:
+                self._partial[process.output] = rest[-_MOST_BYTES:]
+                continue
             self._selector.unregister(process.output)  # its end: without this, a selector reports it again and again
-            if rest := self._partial.pop(process.output, b""):
-                self._display.output(rest.decode(errors="replace"))
             os.close(process.output)
             process.output = None
 
