@@ -11,13 +11,13 @@ PUBLIC = {
     "navarch": """
         ALL Atomic Backoff Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
         Immutable IntOrString Key ListMap ListSet Meta Model Object ObjectMeta OneOf Operator Permanent Preserve
-        Quantity RawSchema Resource Result Retry Review Rule Scale Selectable Spec Status WebhookServer __version__ connect
+        Quantity RawSchema Resource Result Retry Review Rule Scale SchemaPatch Selectable Spec Status WebhookServer __version__ connect
         field load run
     """,
     "navarch.api": """
         Atomic Column Condition Duration Dynamic Embedded Fields Immutable IntOrString Key Kind Labels ListMap
         ListMeta ListSet ManagedFields Meta MicroTime Model Object ObjectMeta OneOf OwnerReference Preserve
-        Quantity RawSchema Resource Rule Scale Selectable Spec Status WireValue apply_json_patch
+        Quantity RawSchema Resource Rule Scale SchemaPatch Selectable Spec Status WireValue apply_json_patch
         apply_merge_patch controller_of create_json_patch create_merge_patch decode encode field format_time
         from_builtins full_wire is_owned_by owner_reference parse_time set_condition set_controller to_builtins
         truncate_to_seconds

@@ -22,9 +22,11 @@ from navarch.api import (
     RawSchema,
     Resource,
     Rule,
+    SchemaPatch,
     Spec,
     Status,
 )
+from navarch.api.codec import encode
 from navarch.api.duration import Duration
 from navarch.api.quantity import Quantity
 from navarch.k8s.core.v1 import PodTemplateSpec
@@ -92,6 +94,22 @@ Port = TypeAliasType("Port", Annotated[int, Meta(ge=1)])
             {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "atomic"},
         ),
         (Annotated[Any, RawSchema({"type": "string", "format": "ipv4"})], {"type": "string", "format": "ipv4"}),
+        (Annotated[int, Meta(format="")] | None, {"type": "integer"}),
+        (Annotated[str, Meta(default="a")] | None, {"type": "string", "default": "a"}),
+        (
+            Annotated[list[str] | None, Meta(default=["a"])],
+            {"type": "array", "items": {"type": "string"}, "default": ["a"]},
+        ),
+        (
+            Annotated[dict[str, str], SchemaPatch({"minProperties": 1, "additionalProperties": {"maxLength": 3}})]
+            | None,
+            {"type": "object", "additionalProperties": {"type": "string", "maxLength": 3}, "minProperties": 1},
+        ),
+        (
+            Annotated[IntOrString, SchemaPatch({"anyOf": [{"type": "integer"}, {"type": "string"}]})] | None,
+            {"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]},
+        ),
+        (Annotated[int, SchemaPatch({"format": None})] | None, {"type": "integer"}),
     ],
     ids=str,
 )
@@ -221,6 +239,45 @@ def test_a_column_of_the_creation_time_takes_the_place_of_age() -> None:
     born = Column("Born", path=".metadata.creationTimestamp", type="date")
     columns = crd(kind_with(int, default=1, columns=(born,)))["spec"]["versions"][0]["additionalPrinterColumns"]
     assert [column["name"] for column in columns] == ["Born"]
+
+
+def test_a_kind_can_have_columns_without_an_age() -> None:
+    """As CRDs of others may have them."""
+    only = Column("Value", path=".spec.value", type="integer")
+    columns = crd(kind_with(int, default=1, columns=(only,), age_column=False))["spec"]["versions"][0]
+    assert [column["name"] for column in columns["additionalPrinterColumns"]] == ["Value"]
+
+
+def test_a_default_of_the_server_is_not_sent() -> None:
+    """It is a default of the schema, and of nothing else: the field is unset."""
+
+    class Shelf(Model):
+        unit: Annotated[str, Meta(default="m")] | None = None
+        width: Annotated[int, Meta(default=1)]
+
+    assert value_schema(Shelf | None) == {
+        "type": "object",
+        "properties": {
+            "unit": {"type": "string", "default": "m"},
+            "width": {"type": "integer", "format": "int64", "default": 1},
+        },
+        "required": ["width"],
+    }
+    assert encode(Shelf(width=2)) == b'{"width":2}'
+
+
+def test_a_kind_can_patch_its_own_schema() -> None:
+    """The root has no field that could carry a marker."""
+    made = schema_of(
+        kind_with(int, default=1, schema_patch={"required": ["spec"], "properties": {"kind": None, "status": None}})
+    )
+    assert (made["required"], list(made["properties"])) == (["spec"], ["apiVersion", "metadata", "spec"])
+
+
+def test_a_kind_can_name_its_list() -> None:
+    """By default it is the kind and List."""
+    assert crd(kind_with(int, default=1))["spec"]["names"]["listKind"] == "ThingList"
+    assert crd(kind_with(int, default=1, list_kind="Things"))["spec"]["names"]["listKind"] == "Things"
 
 
 @pytest.mark.parametrize(

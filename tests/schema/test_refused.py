@@ -27,6 +27,7 @@ from navarch.api import (
     Resource,
     Rule,
     Scale,
+    SchemaPatch,
     Selectable,
     Spec,
     Status,
@@ -156,6 +157,12 @@ def test_a_type_that_no_schema_can_describe_is_refused(annotation: Any, message:
             Annotated[Any, RawSchema({"type": "string", "maxLength": "9"})],
             r"Thing\.spec\.value: RawSchema, at maxLength: expected an integer, got '9'",
         ),
+        (
+            Annotated[str, SchemaPatch({"maxLength": "9"})] | None,
+            r"Thing\.spec\.value: SchemaPatch, at maxLength: expected an integer, got '9'",
+        ),
+        (Annotated[str, SchemaPatch({"type": None})] | None, r"Thing\.spec\.value: expected a type"),
+        (Annotated[str, Meta(max_length=1, default="ab")] | None, r"expected a default that is valid, got 'ab'"),
     ],
     ids=str,
 )
@@ -378,6 +385,13 @@ def test_an_unknown_format_is_kept_with_a_warning() -> None:
     """As the server does."""
     with pytest.warns(UserWarning, match=r"Thing\.spec\.value: the API server does not know the format 'colour'"):
         assert value_schema(Annotated[str, Meta(format="colour")] | None)["format"] == "colour"
+
+
+def test_a_field_has_one_default() -> None:
+    """That of the class is sent, that in Meta is the server's: both at once would contradict each other."""
+    message = r"Thing\.spec\.value: expected one default, got 'b' of the class and one in Meta; remove one of them"
+    with pytest.raises(DefinitionError, match=message):
+        crd(kind_with(Annotated[str, Meta(default="a")], default="b"))
 
 
 def test_metadata_can_be_constrained_in_its_names_only() -> None:

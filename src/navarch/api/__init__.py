@@ -18,6 +18,7 @@ from navarch.api.markers import (
     RawSchema,
     Rule,
     Scale,
+    SchemaPatch,
     Selectable,
 )
 from navarch.api.merge_patch import apply_merge_patch, create_merge_patch
@@ -69,6 +70,7 @@ __all__ = [
     "Resource",
     "Rule",
     "Scale",
+    "SchemaPatch",
     "Selectable",
     "Spec",
     "Status",

@@ -17,15 +17,18 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True):
     """The class keywords of `Object` that only a CRD needs."""
 
     singular: str = ""
+    list_kind: str = ""
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
+    age_column: bool = True
     scale: Scale | None = None
     served: bool = True
     storage: bool = True
     deprecated: bool | str = False
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
+    schema_patch: dict[str, Any] | None = None
 
 
 _OF_KIND = ("group", "version", "kind", "plural", "namespaced", "has_status")
@@ -34,12 +37,11 @@ _OF_DECLARATION = tuple(field.name for field in fields(Declaration))
 _OF_ONE_VERSION = frozenset({"version", "served", "storage", "deprecated"})
 _LISTS = (("short_names", str), ("categories", str), ("columns", Column))
 _TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("group", "version", "kind", "plural", "singular"), (str,)),
-    **dict.fromkeys(("namespaced", "has_status", "served", "storage"), (bool,)),
+    **dict.fromkeys(("group", "version", "kind", "plural", "singular", "list_kind"), (str,)),
+    **dict.fromkeys(("namespaced", "has_status", "served", "storage", "age_column"), (bool,)),
     "deprecated": (bool, str),
     "scale": (Scale, type(None)),
-    "labels": (dict, type(None)),
-    "annotations": (dict, type(None)),
+    **dict.fromkeys(("labels", "annotations", "schema_patch"), (dict, type(None))),
 }
 
 

@@ -65,15 +65,17 @@ class _Unset:
         return "UNSET"
 
 
-NO_EXAMPLE = _Unset()
-"""Distinguishes a missing example from the example None."""
+NOT_GIVEN = _Unset()
+"""Distinguishes a missing default or example from None."""
 
 
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """Validation keywords and documentation of one value.
 
-    `min_length` and `max_length` bound strings, lists and maps alike. `description` replaces the docstring and
-    `description_limit` cuts it to that many characters (0 removes it). `nullable` permits an explicit null on the wire.
+    `min_length` and `max_length` bound strings, lists and maps alike. `format=""` omits the format that the type implies.
+    `default` is a value that the API server fills in: unlike a default of the class it is not sent. `description`
+    replaces the docstring and `description_limit` cuts it to that many characters (0 removes it). `nullable` permits an
+    explicit null on the wire.
     """
 
     ge: float | None = None
@@ -90,7 +92,11 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     description: str | None = None
     description_limit: int | None = None
-    example: Any = NO_EXAMPLE
+    example: Any = NOT_GIVEN
+    default: Any = NOT_GIVEN
+
+    def __hash__(self) -> int:
+        return hash(repr(self))  # examples and defaults may be lists or maps
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +159,18 @@ class RawSchema(msgspec.Struct, frozen=True):
 
     def __hash__(self) -> int:
         return hash(repr(self.schema))
+
+
+class SchemaPatch(msgspec.Struct, frozen=True):
+    """A JSON merge patch of the schema that follows from the type and the other markers: None removes a keyword.
+
+    For keywords that no marker has, such as `anyOf`. A kind has it in `schema_patch=`.
+    """
+
+    patch: dict[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(repr(self.patch))
 
 
 @dataclass(frozen=True, slots=True)

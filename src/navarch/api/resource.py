@@ -192,15 +192,18 @@ class Object(_Remembering, Struct, metaclass=ObjectType):
             one_of: tuple[OneOf, ...] = (),
             sensitive: tuple[str, ...] = (),
             singular: str = "",
+            list_kind: str = "",
             short_names: tuple[str, ...] = (),
             categories: tuple[str, ...] = (),
             columns: tuple[Column, ...] = (),
+            age_column: bool = True,
             scale: Scale | None = None,
             served: bool = True,
             storage: bool = True,
             deprecated: bool | str = False,
             labels: dict[str, str] | None = None,
             annotations: dict[str, str] | None = None,
+            schema_patch: dict[str, Any] | None = None,
         ) -> None: ...
 
     else:
@@ -254,9 +257,9 @@ class Resource(Object, Generic[S, T]):
     """A custom kind with a desired state (`spec`) and an observed state (`status`). `Resource[MySpec, None]` has no
     status.
 
-    Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `short_names`, `categories`,
-    `namespaced`, `columns`, `scale`, `rules`, `one_of`, `sensitive`, `served`, `storage`, `deprecated`, `labels`,
-    `annotations`. A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the
+    Class keywords: `group` and `version` (required), `kind`, `plural`, `singular`, `list_kind`, `short_names`,
+    `categories`, `namespaced`, `columns`, `age_column`, `scale`, `rules`, `one_of`, `sensitive`, `served`, `storage`,
+    `deprecated`, `labels`, `annotations`, `schema_patch`. A second version is a subclass: `class MemcachedV1(Memcached, version="v1", storage=False)` is the
     same kind.
 
     >>> from navarch.api import Spec, Status

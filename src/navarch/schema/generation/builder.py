@@ -18,6 +18,7 @@ import msgspec
 from navarch.api.codec import to_builtins
 from navarch.api.kind import Dynamic
 from navarch.api.markers import (
+    NOT_GIVEN,
     Column,
     Immutable,
     IntOrStringMarker,
@@ -25,6 +26,7 @@ from navarch.api.markers import (
     OneOf,
     Preserve,
     RawSchema,
+    SchemaPatch,
     Selectable,
 )
 from navarch.api.model import Default, fields_of
@@ -44,11 +46,12 @@ from navarch.schema.generation.docstrings import class_description, field_descri
 from navarch.schema.generation.field_markers import (
     UNREADABLE_BYTES,
     apply_markers,
+    apply_schema_patch,
     one_of_rule,
     removal_guard,
     rule_schema,
+    well_formed_schema,
 )
-from navarch.schema.inspection.keywords import SCHEMA_FORM, well_formed
 from navarch.schema.inspection.structural import broken_rules
 from navarch.schema.json_schema import JsonSchema
 
@@ -104,7 +107,11 @@ class _SchemaBuilder:
 
     def described_root(self, kind: type[Object]) -> JsonSchema:
         """The schema of the kind itself."""
-        return self._described(self.whole_object(kind, SchemaLocation(kind.__name__)), Meta(), "")
+        where = SchemaLocation(kind.__name__)
+        schema = self._described(self.whole_object(kind, where), Meta(), "")
+        if kind.__declaration__.schema_patch is not None:
+            apply_schema_patch(schema, SchemaPatch(kind.__declaration__.schema_patch), where)
+        return schema
 
     def whole_object(self, kind: Any, where: SchemaLocation) -> JsonSchema:
         """A kind at the root, or embedded in another one: its type and metadata are the API server's business."""
@@ -302,12 +309,7 @@ class _SchemaBuilder:
 
 def _written(raw: RawSchema, where: SchemaLocation) -> JsonSchema:
     """A schema written by hand, as a copy."""
-    schema, malformed = well_formed(copy.deepcopy(raw.schema), SCHEMA_FORM)
-    if malformed:
-        told = (f"{fault.field or 'its root'}: {fault.message}; {fault.remedy}" for fault in malformed)
-        raise DefinitionError("\n".join(f"{where.place}: RawSchema, at {fault}" for fault in told))
-    written: JsonSchema = schema
-    return written
+    return well_formed_schema(copy.deepcopy(raw.schema), "RawSchema", where)
 
 
 def _complete_keys(schema: JsonSchema, core: Any) -> None:
@@ -328,6 +330,8 @@ def _add_default(schema: JsonSchema, info: msgspec.structs.FieldInfo, where: Sch
     Whether the field can be left out: not if it is a spec whose own rules (exactly one of ...) refuse an empty one.
     """
     given = info.default_factory() if _has_default(info) else msgspec.UNSET
+    if _has_default(info) and take_apart(info.type).meta().default is not NOT_GIVEN:
+        _refuse(where, "one default", f"{given!r} of the class and one in Meta", "remove one of them")
     if given is None or given is msgspec.UNSET or where.json_path == ".status":
         return True
     default = to_builtins(given)

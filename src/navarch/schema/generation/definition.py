@@ -55,7 +55,7 @@ def _schema_of_class(kind: type[Object]) -> Schema:
 
 
 _OF_THE_KIND = ("group", "kind", "plural", "namespaced")
-_OPTIONAL = ("singular", "short_names", "categories", "labels", "annotations")
+_OPTIONAL = ("singular", "list_kind", "short_names", "categories", "labels", "annotations")
 _PLACES = {"namespaced": "spec.scope", "labels": "metadata.labels", "annotations": "metadata.annotations"}
 
 
@@ -173,7 +173,7 @@ def _manifest(versions: tuple[type[Object], ...], drafts: list[Draft], conversio
         "plural": kind.plural,
         "singular": declared.singular,
         "kind": kind.kind,
-        "listKind": f"{kind.kind}List",
+        "listKind": declared.list_kind or f"{kind.kind}List",
     }
     if declared.short_names:
         names["shortNames"] = list(declared.short_names)
@@ -215,7 +215,7 @@ def _version(version: type[Object], made: Draft) -> dict[str, Any]:
     if subresources:
         entry["subresources"] = subresources
     given: list[tuple[str, Column]] = [*made.columns, *((column.path or "", column) for column in declared.columns)]
-    columns = column_schemas(made.schema, given)
+    columns = column_schemas(made.schema, given, add_age=declared.age_column)
     if columns:
         entry["additionalPrinterColumns"] = columns
     if made.selectable:
@@ -264,7 +264,7 @@ def _disagreements(versions: tuple[type[Object], ...]) -> Iterator[DefinitionFau
     stored = _stored(versions)
     said = _said_once(stored)
     for other in versions:
-        unsaid: tuple[Any, ...] = (None, (), {}, other.__kind__.kind.lower())
+        unsaid: tuple[Any, ...] = (None, (), {}, "", other.__kind__.kind.lower())
         for name, got in _said_once(other).items():
             optional = name in _OPTIONAL
             if got == said[name] or (optional and got in unsaid):

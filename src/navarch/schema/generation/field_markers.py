@@ -10,7 +10,7 @@ import msgspec
 
 from navarch.api.codec import to_builtins
 from navarch.api.markers import (
-    NO_EXAMPLE,
+    NOT_GIVEN,
     Atomic,
     Embedded,
     Immutable,
@@ -21,10 +21,13 @@ from navarch.api.markers import (
     Preserve,
     Rule,
     Scale,
+    SchemaPatch,
 )
+from navarch.api.merge_patch import apply_merge_patch
 from navarch.errors import DefinitionError
 from navarch.schema.cel.lexer import escape
 from navarch.schema.generation.annotations import QUANTITY_PATTERN, Annotation, SchemaLocation
+from navarch.schema.inspection.keywords import SCHEMA_FORM, well_formed
 from navarch.schema.inspection.structural import children
 from navarch.schema.json_schema import JsonSchema
 
@@ -59,6 +62,27 @@ def apply_markers(schema: JsonSchema, annotation: Annotation, where: SchemaLocat
     rules += [{"rule": "self == oldSelf", "message": marker.message} for marker in annotation.every(Immutable)]
     if rules:
         schema.setdefault("x-kubernetes-validations", []).extend(rules)
+    for marker in annotation.every(SchemaPatch):
+        apply_schema_patch(schema, marker, where)
+
+
+def apply_schema_patch(schema: JsonSchema, marker: SchemaPatch, where: SchemaLocation) -> None:
+    """Changes `schema` as the marker says. Raises `DefinitionError` if the result is malformed."""
+    patched = well_formed_schema(apply_merge_patch(marker.patch, schema), "SchemaPatch", where)
+    schema.clear()
+    schema.update(patched)
+
+
+def well_formed_schema(written: Any, marker: str, where: SchemaLocation) -> JsonSchema:
+    """Returns what is written in a marker without nulls. Raises `DefinitionError` for keywords and values that schemas
+    do not have.
+    """
+    schema, malformed = well_formed(written, SCHEMA_FORM)
+    if malformed:
+        told = (f"{fault.field or 'its root'}: {fault.message}; {fault.remedy}" for fault in malformed)
+        raise DefinitionError("\n".join(f"{where.place}: {marker}, at {fault}" for fault in told))
+    well: JsonSchema = schema
+    return well
 
 
 def _require_field_marker(marker: Any, where: SchemaLocation) -> None:
@@ -124,7 +148,9 @@ def _apply_text(schema: JsonSchema, meta: Meta, where: SchemaLocation) -> None:
         kind = schema.get("type")
         _require(kind in _STRINGS, where, "a pattern on a string", f"type {kind}", "remove it, or write a Rule")
         schema["pattern"] = meta.pattern
-    if meta.format is not None:
+    if meta.format == "":
+        schema.pop("format", None)
+    elif meta.format is not None:
         schema["format"] = meta.format
     if meta.enum is not None:
         _require(not isinstance(meta.enum, str), where, "enum as a tuple", repr(meta.enum), f"write ({meta.enum!r},)")
@@ -133,8 +159,10 @@ def _apply_text(schema: JsonSchema, meta: Meta, where: SchemaLocation) -> None:
         schema["nullable"] = True
     if meta.title is not None:
         schema["title"] = meta.title
-    if meta.example is not NO_EXAMPLE:
+    if meta.example is not NOT_GIVEN:
         schema["example"] = to_builtins(meta.example)
+    if meta.default is not NOT_GIVEN:
+        schema["default"] = to_builtins(meta.default)
 
 
 def _apply_list_or_map_type(schema: JsonSchema, marker: Any, where: SchemaLocation) -> None:

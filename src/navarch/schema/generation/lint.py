@@ -41,14 +41,16 @@ _AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"
 _DATE_FORMATS = {"date-time", "date"}
 
 
-def column_schemas(schema: JsonSchema, columns: list[tuple[str, Column]]) -> list[dict[str, Any]]:
+def column_schemas(
+    schema: JsonSchema, columns: list[tuple[str, Column]], *, add_age: bool = True
+) -> list[dict[str, Any]]:
     """Returns `additionalPrinterColumns`. The server adds an age only if there are no columns, so this adds one too.
 
     A column named Age, or one that shows the creation time, replaces it.
     """
     entries = [_entry(schema, path, column) for path, column in columns]
     aged = any(entry["name"] == _AGE["name"] or entry["jsonPath"] == _AGE["jsonPath"] for entry in entries)
-    return entries if aged or not entries else [*entries, dict(_AGE)]
+    return entries if aged or not entries or not add_age else [*entries, dict(_AGE)]
 
 
 def _entry(schema: JsonSchema, path: str, column: Column) -> dict[str, Any]:
