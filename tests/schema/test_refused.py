@@ -249,7 +249,7 @@ def test_every_field_that_no_schema_can_describe_is_told_at_once() -> None:
         ({"labels": {"a b": "c"}}, r"Thing \(metadata\.labels\): expected a label key .* got 'a b'"),
         ({"labels": {"a": "b c"}}, r"metadata\.labels\[a\]\): expected a label value .* got 'b c'"),
         ({"annotations": {"a b": "c"}}, r"metadata\.annotations\): expected a label key .* got 'a b'"),
-        ({"short_names": ("thing",)}, "expected a name not used yet, got 'thing'"),
+        ({"short_names": ("things",)}, "expected a name not used yet, got 'things'"),
         ({"deprecated": "x" * 300}, "expected 1 to 256 printable characters"),
         ({"scale": Scale(spec_replicas=".status.x")}, r"expected a path under \.spec\."),
         ({"scale": Scale()}, r"expected spec_replicas of Scale to be .* got '\.spec\.replicas' \(.* fields value, got"),

@@ -137,8 +137,8 @@ def _unusable_limits(schema: JsonSchema, path: str) -> Iterator[DefinitionFault]
 
 
 def name_collisions(names: dict[str, Any]) -> Iterator[DefinitionFault]:
-    """Yields names that one kind has twice."""
-    seen = {names.get("plural"), names.get("singular")}
+    """Yields names that one kind has twice; a short name that is the singular too is harmless, and common."""
+    seen = {names.get("plural")}
     for index, short in enumerate(names.get("shortNames", ())):
         if short in seen:
             yield unexpected(f"spec.names.shortNames[{index}]", "a name not used yet", repr(short), "remove it")
