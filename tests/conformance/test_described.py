@@ -12,7 +12,8 @@ from navarch.client import Client, Request, Transport
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1"
 
 
-async def _document(client: Client, name: str) -> dict[str, Any]:
+async def document_of(client: Client, name: str) -> dict[str, Any]:
+    """The OpenAPI document of a group and version."""
     kept: list[Transport] = []
 
     def keep(transport: Transport) -> Transport:
@@ -31,7 +32,7 @@ async def _document(client: Client, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["ObjectMeta", "OwnerReference", "ManagedFieldsEntry"])
 async def test_fields_of_metadata_are_described(client: Client, kind: str) -> None:
     """So that `kubectl explain` has something to say."""
-    schema = (await _document(client, "apis/apps/v1"))["components"]["schemas"][f"{_META}.{kind}"]
+    schema = (await document_of(client, "apis/apps/v1"))["components"]["schemas"][f"{_META}.{kind}"]
     assert schema["description"]
     silent = [name for name, field in schema["properties"].items() if not field.get("description")]
     assert not silent

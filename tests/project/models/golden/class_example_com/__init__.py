@@ -1,0 +1,1 @@
+"""The group class.example.com: import one of its versions."""

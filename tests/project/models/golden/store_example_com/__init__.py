@@ -1,0 +1,1 @@
+"""The group store.example.com: import one of its versions."""
