@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from navarch.cli.generate_models import models
 from navarch.cli.output import Output, notes, print_json
 from navarch.errors import ConfigError
 
@@ -67,6 +68,9 @@ def chart(*, check: Check = False, output: Output = "table") -> None:
 def dashboards(*, check: Check = False, output: Output = "table") -> None:
     """Write the Grafana dashboard and the alerts of Prometheus: grafana."""
     _generate("dashboards", check=check, output=output)
+
+
+generate.command()(models)
 
 
 def _generate(*parts: Part, check: bool, output: str) -> None:
