@@ -9,6 +9,7 @@ from rich.text import Text
 from navarch._version import __version__
 from navarch.cli.cluster import cluster
 from navarch.cli.create import create
+from navarch.cli.delete import delete
 from navarch.cli.doctor import doctor
 from navarch.cli.generate import generate
 from navarch.cli.init import init
@@ -16,11 +17,14 @@ from navarch.cli.install import install, uninstall
 from navarch.cli.migrate import migrate
 from navarch.cli.run import OptionalNameCommand
 from navarch.cli.run import run as run_operator
+from navarch.cli.update import update
 from navarch.errors import NavarchError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(init)
 app.add_typer(create, name="create")
+app.add_typer(delete, name="delete")
+app.command()(update)
 app.add_typer(cluster, name="cluster")
 app.add_typer(generate, name="generate")
 app.command()(install)

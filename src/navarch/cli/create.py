@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from navarch.cli.output import Output, print_written
-from navarch.errors import ConfigError
+from navarch.cli.questions import ask
+
+if TYPE_CHECKING:
+    from navarch.project.scaffold.scaffolds import WebhookType
 
 create = typer.Typer(no_args_is_help=True, help="Add kinds, reconcilers and webhooks to a project.")
 
@@ -65,20 +67,46 @@ def create_api(
     print_written(output, written.files, steps=["make test", "make manifests"])
 
 
+@create.command("webhook")
+def create_webhook(
+    *,
+    group: Group,
+    version: Version,
+    kind: KindName,
+    defaulting: Annotated[bool, typer.Option("--defaulting", help="Set defaults before objects are stored.")] = False,
+    programmatic_validation: Annotated[
+        bool, typer.Option("--programmatic-validation", help="Deny objects that the schema cannot refuse.")
+    ] = False,
+    conversion: Annotated[bool, typer.Option("--conversion", help="Convert between this and other versions.")] = False,
+    spoke: Annotated[
+        list[str] | None, typer.Option(help="A version to convert from and to this one; by default all others.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace webhooks that exist, and their files.")] = False,
+    output: Output = "table",
+) -> None:
+    """Add webhooks to a kind: a module and a test for each."""
+    from navarch.project.project import Project  # noqa: PLC0415 - the help of navarch starts sooner
+    from navarch.project.scaffold.create_webhook import NewWebhooks, create_webhooks  # noqa: PLC0415 - as above
+
+    chosen: tuple[tuple[bool, WebhookType], ...] = (
+        (defaulting, "defaulting"),
+        (programmatic_validation, "validation"),
+    )
+    request = NewWebhooks(
+        group=group,
+        version=version,
+        kind=kind,
+        types=tuple(each for is_chosen, each in chosen if is_chosen),
+        conversion=conversion,
+        spokes=tuple(spoke or ()),
+        force=force,
+    )
+    written = create_webhooks(Project.find(Path.cwd()), request)
+    print_written(output, written.files, steps=["make test", "make manifests"])
+
+
 def _chosen(flag: bool | None, image: str, question: str, flags: str) -> bool:
     """Returns the flag, or asks on a terminal; --image needs both."""
     if flag is not None:
         return flag
-    if image:
-        return True
-    if not sys.stdin.isatty():
-        raise ConfigError(f"{question}: expected an answer, but there is no terminal to ask on; add {flags}")
-    while True:
-        typer.echo(question, err=True)
-        answer = sys.stdin.readline()
-        if not answer:
-            raise ConfigError(f"{question}: expected an answer, got the end of the input; add {flags}")
-        if answer.strip().lower() in {"y", "yes"}:
-            return True
-        if answer.strip().lower() in {"n", "no"}:
-            return False
+    return bool(image) or ask(question, flags)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from navarch.errors import ConfigError
 
 __all__ = ["check_path", "read_text", "remove_files", "write_files"]
+
+_UNFINISHED: Final = ".unfinished"
 
 
 def write_files(root: Path, files: Mapping[str, str]) -> list[str]:
@@ -31,9 +35,10 @@ def remove_files(root: Path, paths: list[str]) -> None:
         check_path(root, path)
         target.unlink(missing_ok=True)
         for folder in target.parents:
-            if folder == root or any(folder.iterdir()):
+            if folder == root or (folder.exists() and any(folder.iterdir())):
                 break
-            folder.rmdir()
+            if folder.exists():  # else removed before this process began
+                folder.rmdir()
 
 
 def read_text(file: Path) -> str | None:
@@ -68,7 +73,9 @@ def _write(file: Path, content: str) -> bool:
     except (FileExistsError, NotADirectoryError):
         raise ConfigError(f"expected a folder, got a file: {file.parent}; move it away") from None
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o666 & ~_umask()
-    descriptor, unfinished = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".unfinished", dir=file.parent)
+    for leftover in file.parent.glob(f".{glob.escape(file.name)}.*{_UNFINISHED}"):  # of a process that was killed
+        leftover.unlink(missing_ok=True)
+    descriptor, unfinished = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_UNFINISHED, dir=file.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             stream.write(content)

@@ -19,6 +19,7 @@ from navarch.project.patches import apply_patches, read_patches
 from navarch.project.permissions import granted_permissions, role_text
 from navarch.project.project import Project
 from navarch.project.recorded_calls import Recording
+from navarch.project.scaffold.record import refuse_open_conflicts
 from navarch.project.yaml_text import dump
 
 __all__ = ["PARTS", "Deployment", "Part", "generate", "load_deployment"]
@@ -71,8 +72,11 @@ def _is_role_of(model: DeploymentModel, found: Json) -> bool:
 def generate(project: Project, parts: Iterable[Part] = PARTS, *, check: bool = False) -> dict[Part, GenerateReport]:
     """Writes the generated files of these parts and returns what became of them; with `check`, writes nothing.
 
-    All files are rendered before the first one is written. Raises `ConfigError` or `DefinitionError`.
+    All files are rendered before the first one is written. Raises `ConfigError` or `DefinitionError`, also while a
+    conflict of `navarch update` is open.
     """
+    if not check:
+        refuse_open_conflicts(project.root)
     deployment = load_deployment(project)
     files: Mapping[Part, dict[str, str]] = {part: deployment.files(part) for part in parts}
     act = plan_generated if check else write_generated

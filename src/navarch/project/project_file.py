@@ -50,7 +50,9 @@ class ResourceEntry(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=
 
     @property
     def api_group(self) -> str:
-        """Returns the group as the API server names it: `cache.example.com`."""
+        """Returns the group as the API server names it: `cache.example.com`; empty for the core group."""
+        if self.core and self.group == "core":
+            return ""
         return ".".join(filter(None, (self.group, self.domain)))
 
     @property

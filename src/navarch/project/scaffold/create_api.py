@@ -32,7 +32,7 @@ from navarch.project.scaffold.scaffolds import (
     class_module,
 )
 
-__all__ = ["KindClass", "NewApi", "add_parts", "create_api", "find_class", "free_module", "header_of"]
+__all__ = ["KindClass", "NewApi", "add_parts", "api_group", "create_api", "find_class", "free_module", "header_of"]
 
 HEADER_FILE: Final = "hack/boilerplate.py.txt"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,6 +71,8 @@ def _write_at_once(folder: Path, files: dict[str, str], scaffolds: Scaffolds, fi
         folder.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise ConfigError(f"expected a folder, got a file: {folder.parent}; name another folder") from None
+    for leftover in folder.parent.glob(f".{folder.name}.*.unfinished"):  # of a process that was killed
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", suffix=".unfinished", dir=folder.parent) as holder:
         unfinished = Path(holder) / folder.name
         unfinished.mkdir()

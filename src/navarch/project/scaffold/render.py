@@ -106,7 +106,10 @@ def _part_templates(project: ProjectScaffold, part: KindScaffold) -> Iterator[tu
             yield f"tests/test_{part.module}.py", _controller_test(part)
         case WebhookScaffold():
             yield f"{source}/webhooks/{part.module}.py", f"webhook/{part.type}.py"
-            yield f"tests/test_{part.module}.py", f"webhook/test_{part.type}.py"
+            yield (
+                f"tests/test_{part.module}.py",
+                f"webhook/test_{part.type}.py" if part.is_own else "webhook/test_foreign.py",
+            )
         case ConversionScaffold():
             yield f"{source}/webhooks/{part.module}.py", "webhook/conversion.py"
             yield "tests/test_conversions.py", "webhook/test_conversion.py"

@@ -97,6 +97,8 @@ class WebhookScaffold(_KindPart, frozen=True, kw_only=True, tag_field="scaffold"
 
     module: str
     type: WebhookType
+    is_own: bool = True
+    """Whether the project defines the kind."""
     namespaced: bool = True
 
 
