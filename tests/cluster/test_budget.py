@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import zlib
+from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from navarch.cluster.server.pipeline.proxy.proxy import unpacked
@@ -16,6 +19,7 @@ from navarch.cluster.server.wire.budget import (
     RequestLimits,
     Spent,
     bounded_json,
+    cel_budget,
     current_budget,
     opened,
 )
@@ -123,3 +127,98 @@ async def test_lane_holds_few_bytes_as_well_as_few_pieces() -> None:
         assert not waiting.done()
         assert await lane.get() == bytes(2**20)
     assert waiting.result()
+
+
+def test_json_counts_all_that_its_text_says() -> None:
+    """Of a name that comes often only the last value is decoded, but each of them is read."""
+    body = b'{"a":{"b":"x,y"},"a":{"b":[]},"a":1}'
+    with opened(RequestBudget(RequestLimits(nodes=6))):
+        assert bounded_json(body) == {"a": 1}
+    with opened(RequestBudget(RequestLimits(nodes=5))), pytest.raises(StatusError) as caught:
+        bounded_json(body)
+    assert caught.value.code == 413
+
+
+def test_text_that_is_no_json_is_not_counted() -> None:
+    """It is refused as what it is, since it may be YAML with long texts."""
+    with opened(RequestBudget(RequestLimits(nodes=5))), pytest.raises(msgspec.DecodeError):
+        bounded_json(b"a: one, two, three, four, five, six")
+
+
+async def thread_of_step(charge: Callable[[RequestBudget], None], *, size: int = 0) -> tuple[bool, RequestBudget]:
+    """Whether a step that charges this runs in a thread, and its budget; the last attempt counts."""
+    budget, threads = RequestBudget(turns=asyncio.Lock()), list[int]()
+
+    def step() -> None:
+        threads.append(threading.get_ident())
+        charge(budget)
+
+    await budget.run(step, size=size)
+    return threads[-1] != threading.get_ident(), budget
+
+
+async def test_short_step_of_a_request_runs_at_once() -> None:
+    """It costs less than to change threads."""
+    is_in_thread, budget = await thread_of_step(lambda budget: budget.charge_nodes(100))
+    assert (is_in_thread, budget.spent) == (False, Spent(nodes=100))
+
+
+def evaluated(cost: int) -> None:
+    with cel_budget(10_000_000) as budget:
+        budget.charge(cost)
+
+
+@pytest.mark.parametrize(
+    ("charge", "spent"),
+    [
+        (lambda budget: budget.charge_nodes(50_000), Spent(nodes=50_000)),
+        (lambda budget: budget.charge_copy(1_000_000), Spent(copied_bytes=1_000_000)),
+        (lambda budget: budget.charge_pattern(50_000_000), Spent(pattern_steps=50_000_000)),
+        (lambda budget: budget.charge_cel_source(10_000), Spent(cel_cost=600_000)),
+        (lambda budget: opened_charge(budget, 500_000), Spent(cel_cost=500_000)),
+    ],
+    ids=["nodes", "copies", "patterns", "compilation", "evaluation"],
+)
+async def test_step_that_turns_out_to_be_long_runs_in_a_thread(
+    charge: Callable[[RequestBudget], None], spent: Spent
+) -> None:
+    """What it has cost until then is charged once."""
+    is_in_thread, budget = await thread_of_step(charge)
+    assert (is_in_thread, budget.spent) == (True, spent)
+
+
+def opened_charge(budget: RequestBudget, cost: int) -> None:
+    with opened(budget):
+        evaluated(cost)
+
+
+async def test_step_that_reads_much_runs_in_a_thread_from_the_start() -> None:
+    """As do all steps of a large request."""
+    is_in_thread, budget = await thread_of_step(lambda _: None, size=100_000)
+    assert is_in_thread
+    budget.charge_nodes(50_000)
+    assert await budget.run(threading.get_ident) != threading.get_ident()
+
+
+async def test_step_reads_the_state_of_the_server_in_its_loop() -> None:
+    """From a thread and from the loop itself; what is raised there is raised in the step."""
+    budget, ident = RequestBudget(turns=asyncio.Lock()), threading.get_ident()
+
+    def step() -> int:
+        return budget.in_loop(threading.get_ident)
+
+    assert [await budget.run(step, size=size) for size in (100_000, 0)] == [ident, ident]
+    with pytest.raises(KeyError):
+        await budget.run(lambda: budget.in_loop({}.popitem), size=100_000)
+
+
+async def test_steps_of_one_request_side_by_side_are_charged_apart() -> None:
+    """A short one waits while a long one is in a thread; webhooks are called side by side."""
+    budget = RequestBudget(turns=asyncio.Lock())
+
+    def charge(nodes: int) -> None:
+        for _ in range(nodes // 1000):
+            budget.charge_nodes(1000)
+
+    await asyncio.gather(*(budget.run(lambda: charge(9000)) for _ in range(3)), budget.run(lambda: charge(1000)))
+    assert budget.spent == Spent(nodes=28_000)

@@ -1,7 +1,8 @@
 """A cluster in a process of its own, to be attacked: what it costs can be measured, and it cannot take the machine down.
 
 As a program it serves a cluster with a pod `web`, which is wherever its node says: at 127.0.0.1. It prints how it is
-reached, and ends when its input does. With a number, it has the built-in controllers instead, and so many simulated nodes.
+reached, tells its longest slice (`LoopSlices`) for each line of its input, and ends when that does. With a number, it has the
+built-in controllers instead, and so many simulated nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from navarch.api import Dynamic
 from navarch.client import Config, MergePatch
@@ -23,6 +24,7 @@ from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.embedded.https_front import new_loop, serve_https
 from navarch.k8s.core.v1 import Pod
+from security.loop_slices import LoopSlices, measured_slices
 from wire import Wire
 
 __all__ = ["AttackedCluster", "attacked_cluster"]
@@ -38,6 +40,14 @@ class AttackedCluster(NamedTuple):
     wire: Wire
     config: Config
     pid: int
+    questions: IO[bytes]
+    answers: IO[bytes]
+
+    def longest_slice(self) -> float:
+        """For how long its event loop served nobody else at most, since this was asked last; in CPU seconds."""
+        self.questions.write(b"\n")
+        self.questions.flush()
+        return float(self.answers.readline())
 
     def cpu_seconds(self) -> float:
         """What its process has taken so far."""
@@ -72,7 +82,7 @@ def attacked_cluster(*, simulated: int = 0) -> Iterator[AttackedCluster]:
             assert told, "expected the cluster to say how it is reached; it has ended"
             access = json.loads(told)
             config = Config(server=access["url"], ca_data=access["ca"].encode(), token=access["token"])
-            yield AttackedCluster(Wire(config), config, process.pid)
+            yield AttackedCluster(Wire(config), config, process.pid, process.stdin, process.stdout)
         finally:
             process.stdin.close()
             try:
@@ -100,7 +110,13 @@ async def _serve(simulated: int) -> None:
             await _place(cluster)
         told: dict[str, Any] = {"url": access.url, "token": access.token, "ca": access.authority.decode()}
         print(json.dumps(told), flush=True)  # noqa: T201 - the program's answer
-        await asyncio.to_thread(sys.stdin.read)
+        async with measured_slices() as slices:
+            await _tell(slices)
+
+
+async def _tell(slices: LoopSlices) -> None:
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(slices.take(), flush=True)  # noqa: T201 - the program's answer
 
 
 async def _place(cluster: EmbeddedCluster) -> None:

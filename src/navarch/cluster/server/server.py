@@ -35,9 +35,6 @@ from navarch.cluster.server.wire.status_errors import UNEXPECTED, StatusError, f
 from navarch.cluster.storage import StorageError, TooLargeError, WriteError
 
 _log = logging.getLogger("navarch.cluster.server")
-_LARGE_BODY = 128 * 1024
-_PAUSE = 0.01
-"""Seconds between the decoding of a large body and a step of another request that is large."""
 
 Endpoint = Callable[[ResourceCall], Awaitable[Reply]]
 """Serves a subresource that is more than a part of its object: scale, eviction, token."""
@@ -146,8 +143,6 @@ class ApiServer:
         budget = RequestBudget(turns=self._turns)
         before = open_budget(budget)
         try:
-            if len(request.body) > _LARGE_BODY:
-                await budget.take_turn(_PAUSE)
             reply = await self._answer(exchange)
         except StatusError as refusal:
             reply = exchange.refused(refusal)

@@ -26,6 +26,13 @@ class CostExceededError(Exception):
     """Ends an evaluation whose tracker has nothing left; operators absorb CEL's errors, but not this one."""
 
 
+class StepExceededError(Exception):
+    """Ends work that costs more than its caller has time for in one step, though not more than its limit.
+
+    The caller begins the work anew where it disturbs nobody; no operator absorbs it.
+    """
+
+
 class CostTracker:
     """Counts the cost of one evaluation. `left` is the cost that remains.
 
@@ -55,14 +62,18 @@ class Evaluable(Protocol):
 class CostBudget:
     """Limits the cost of several evaluations together; `left` is the cost that remains. Once it `is_closed`, callers
     evaluate no further expression.
+
+    `step` is how much of it the caller has time for: beyond it, but within the limit, `StepExceededError` is raised.
     """
 
-    __slots__ = ("is_closed", "left", "limit")
+    __slots__ = ("_after_step", "is_closed", "left", "limit")
 
-    def __init__(self, limit: int = RUNTIME_COST_BUDGET) -> None:
+    def __init__(self, limit: int = RUNTIME_COST_BUDGET, *, step: int | None = None) -> None:
         self.limit = limit
         self.left = limit
         self.is_closed = False
+        self._after_step = 0 if step is None else max(0, limit - step)
+        """The cost that remains when the step has ended."""
 
     @property
     def spent(self) -> int:
@@ -70,23 +81,28 @@ class CostBudget:
         return self.limit - self.left
 
     def charge(self, cost: int) -> None:
-        """Charges the preparation of an evaluation. Raises `CelBudgetError`."""
+        """Charges the preparation of an evaluation. Raises `CelBudgetError` or `StepExceededError`."""
         self.left -= cost
         if self.left < 0:
             raise CelBudgetError(OUT_OF_BUDGET)
+        if self.left < self._after_step:
+            raise StepExceededError
 
     def evaluate(self, program: Evaluable, variables: Mapping[str, object]) -> object:
         """Returns the value of one expression and charges its cost.
 
         Raises `CelEvaluationError` if it has no value, `CelCostError` among them if it exceeds the limit of one
-        evaluation, and `CelBudgetError` if it exceeds the budget.
+        evaluation, `CelBudgetError` if it exceeds the budget, and `StepExceededError` if it exceeds the step.
         """
         is_last = self.left < CALL_COST_LIMIT
-        tracker = CostTracker(min(max(self.left, 0), CALL_COST_LIMIT))
-        before = tracker.left
+        allowed = min(max(self.left, 0), CALL_COST_LIMIT)
+        before = min(allowed, max(0, self.left - self._after_step))
+        tracker = CostTracker(before)
         try:
             return program.evaluate(variables, tracker)
         except CelCostError:
+            if before < allowed:
+                raise StepExceededError from None
             if is_last:
                 raise CelBudgetError(OUT_OF_BUDGET) from None
             raise

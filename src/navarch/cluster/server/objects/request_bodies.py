@@ -24,6 +24,7 @@ from navarch.cluster.server.wire.bodies import (
     typed_object,
     unsupported_media_type,
 )
+from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.duplicate_fields import (
     MOST_FAULTS,
     duplicate_paths,
@@ -116,6 +117,7 @@ def decode_object(request: ApiRequest, resource: ResourceType, warnings: list[st
     is_joined = bool(doubled) and is_json(media_type) and not resource.is_custom
     if is_joined:
         value = {**merged_duplicates(request.body), **{name: value[name] for name in ("apiVersion", "kind")}}
+        current_budget().charge_value(value)
     refuse_unfit(resource, value)
     is_such = (value.get("apiVersion"), value["kind"]) == (resource.api_version, resource.kind)
     schema = resource.schema if is_such else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -195,12 +195,15 @@ def _selected_by(fields_of: Callable[[Json], Mapping[str, str]], stored: bytes) 
     }
 
 
-def refuse_malformed(request: ApiRequest) -> None:
-    """400 for selectors that are none, whatever they are to select."""
-    _selectors(request)
+class RequestSelectors(NamedTuple):
+    """The selectors of a request."""
+
+    labels: Labels
+    fields: Fields
 
 
-def _selectors(request: ApiRequest) -> tuple[Labels, Fields]:
+def selectors_of(request: ApiRequest) -> RequestSelectors:
+    """Returns the selectors of a request; refuses with 400 what is none, whatever it is to select."""
     text = request.parameter("labelSelector")
     try:
         labels = Labels(text)
@@ -208,14 +211,14 @@ def _selectors(request: ApiRequest) -> tuple[Labels, Fields]:
         raise bad_request(label_selector_fault(text) or f"unable to parse requirement: {error}") from None
     text = request.parameter("fieldSelector")
     try:
-        return labels, Fields(text)
+        return RequestSelectors(labels, Fields(text))
     except InvalidValueError as error:
         raise bad_request(field_selector_fault(text) or str(error)) from None
 
 
-def selection_of(request: ApiRequest, resource: ResourceType) -> Selection:
-    """The selectors of a request; refuses with 400 what is none, and fields that cannot be selected by."""
-    labels, fields = _selectors(request)
+def selection_of(selectors: RequestSelectors, resource: ResourceType) -> Selection:
+    """What they select of a resource; refuses with 400 fields that cannot be selected by."""
+    labels, fields = selectors
     known = _selectable(resource) if fields else _ALWAYS
     for requirement in fields.requirements:
         if requirement.path not in known:

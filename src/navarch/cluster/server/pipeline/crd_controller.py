@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
+
+import msgspec
 
 from navarch._base.supervisor import cause_of
 from navarch._base.tasks import TaskSet
@@ -26,10 +30,12 @@ from navarch.cluster.server.objects.registry import decoded
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.crd_finalizer import Cleanup, Statuses
 from navarch.cluster.server.pipeline.endpoints.call import Kernel
+from navarch.cluster.server.wire.budget import WEIGHT_OF_EXPRESSIONS, unlimited_budget
 from navarch.cluster.server.wire.request import Json
 from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.cluster.storage import CompactedError, StorageError, Stored, Watcher
 
+_RULES: Final = b"x-kubernetes-validations"
 _log = logging.getLogger("navarch.cluster.server")
 _ESTABLISHED: Final = condition(ESTABLISHED, True, "InitialNamesAccepted", "the initial names have been accepted")
 
@@ -44,6 +50,7 @@ class CrdController:
         self._kernel = kernel
         self._conversion = conversion
         self._ages = Ages(kernel.clock)
+        self._turns = asyncio.Lock()
         self._known: dict[str, Json] = {}
         self._served: dict[str, tuple[Json, list[ResourceType]]] = {}
         self._documents: dict[str, tuple[list[ResourceType], Json]] = {}
@@ -62,7 +69,7 @@ class CrdController:
             self._learn(item)
         for definition in list(self._known.values()):
             if is_true(definition["status"], ESTABLISHED):
-                self._serve(definition)
+                await self._serve(definition)
         return page.revision
 
     async def run(self) -> None:
@@ -151,10 +158,10 @@ class CrdController:
         definition = await self._wrote(key, named_status(definition, others, self._now()))
         status = definition["status"]
         if is_true(status, NAMES_ACCEPTED) and not is_true(status, ESTABLISHED):
-            self._serve(definition)
+            await self._serve(definition)
             definition = await self._wrote(key, with_condition(status, _ESTABLISHED, self._now()))
         if is_true(definition["status"], ESTABLISHED):
-            self._serve(definition)
+            await self._serve(definition)
 
     async def _wrote(self, key: str, status: Json) -> Json:
         """The CRD with that status, which is written if it is another one."""
@@ -163,15 +170,13 @@ class CrdController:
             definition = self._known[key] = await self._statuses.write(definition, status)
         return definition
 
-    def _serve(self, definition: Json) -> None:
+    async def _serve(self, definition: Json) -> None:
         """What was served of it before ends where it is not the same any more."""
         name, shown = definition["metadata"]["name"], _what_matters(definition)
         if name in self._served and self._served[name][0] == shown:
             return
         try:
-            resources = custom_types(
-                definition, int(definition["metadata"]["resourceVersion"]), self._ages, self._conversion
-            )
+            resources = await self._compiled(definition)
         except Exception:  # noqa: BLE001 - one CRD that was overlooked must not end all others
             _log.exception("the CustomResourceDefinition %s cannot be served", name)
             resources = []
@@ -179,6 +184,12 @@ class CrdController:
         self._served[name] = (shown, resources)
         for resource in resources:
             self._kernel.catalog.add(resource)
+
+    async def _compiled(self, definition: Json) -> list[ResourceType]:
+        text, revision = msgspec.json.encode(definition), int(definition["metadata"]["resourceVersion"])
+        size = len(text) * (WEIGHT_OF_EXPRESSIONS if _RULES in text else 1)
+        step = partial(custom_types, definition, revision, self._ages, self._conversion)
+        return await unlimited_budget(self._turns).run(step, size=size)
 
     def _withdraw(self, name: str) -> None:
         _, resources = self._served.pop(name, ({}, []))

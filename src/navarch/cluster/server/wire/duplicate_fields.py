@@ -144,6 +144,8 @@ def _faults_of_object(pairs: _Pairs, path: list[str], unknown: frozenset[str]) -
 
 def _below(unknown: frozenset[str], name: str) -> frozenset[str]:
     """The unknown paths below a member: those of an object without their dot."""
+    if not unknown:
+        return unknown
     return frozenset(
         each[len(name) :].removeprefix(".") for each in unknown if each.startswith((f"{name}.", f"{name}["))
     )

@@ -131,7 +131,7 @@ class AdmissionChain:
         """See `Admission.mutate`."""
         await self._lifecycle.check(attributes)
         attributes = await self._completed(attributes)
-        calls = self._mutating_webhooks.calls(attributes)
+        calls = await self._mutating_webhooks.calls(attributes)
         changed = await self._mutating_policies.mutate(attributes, is_again=False)
         changed = await self._mutating_webhooks.mutate(changed, calls, warnings, is_reinvocation=False)
         if changed.value is not attributes.value:

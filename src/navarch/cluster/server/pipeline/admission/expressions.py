@@ -10,7 +10,7 @@ from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.matching import Shown
 from navarch.cluster.server.pipeline.authentication.users import service_account_groups, service_account_name, user_info
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
-from navarch.cluster.server.wire.budget import cel_budget
+from navarch.cluster.server.wire.budget import cel_budget, current_budget
 from navarch.cluster.server.wire.request import Json, RequestInfo, User
 from navarch.schema import cel
 
@@ -95,7 +95,7 @@ def _authorizer(attributes: Attributes, authorizer: RbacAuthorizer) -> object:
 
     def ask(question: CheckAttributes) -> authorization.CheckResult:
         user = attributes.user if question.account is None else _service_account(*question.account)
-        decision = authorizer.allows(user, _info(question))
+        decision = current_budget().in_loop(lambda: authorizer.allows(user, _info(question)))
         return authorization.CheckResult(decision.allowed, decision.reason)
 
     resource = attributes.resource

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from navarch.cluster.server.objects.registry import Registry, value_of
 from navarch.cluster.server.objects.types import Catalog, ResourceType
-from navarch.cluster.server.wire.budget import current_budget
+from navarch.cluster.server.wire.budget import WEIGHT_OF_EXPRESSIONS, current_budget, opened, unlimited_budget
 from navarch.cluster.server.wire.request import Json
 
 _T = TypeVar("_T")
@@ -85,22 +88,28 @@ class CompiledObjects(Generic[_T]):
 
 
 class LatestCompiled(Generic[_T]):
-    """Compiles the objects of some listers once for each revision of the listers."""
+    """Compiles the objects of some listers once for each revision of the listers; `make` gets those of each, by name."""
 
     __slots__ = ("_kept", "_make", "_revision", "_value")
 
-    def __init__(self, make: Callable[[], _T], *kept: ObjectLister) -> None:
+    def __init__(self, make: Callable[..., _T], *kept: ObjectLister) -> None:
         self._make = make
         self._kept = kept
         self._revision = -1
         self._value: _T
 
-    def current(self) -> _T:
-        """Returns the compiled value of the current revision."""
+    async def current(self) -> _T:
+        """Returns the compiled value of the current revision, at nobody's cost."""
         revision = 0
         for kept in self._kept:
             revision += kept.revision
         if revision != self._revision:
-            self._value = self._make()
+            documents = [kept.in_order() for kept in self._kept]
+            size = WEIGHT_OF_EXPRESSIONS * len(msgspec.json.encode(documents))
+            self._value = await current_budget().run(partial(self._compiled, documents), size=size)
             self._revision = revision
         return self._value
+
+    def _compiled(self, documents: list[list[Json]]) -> _T:
+        with opened(unlimited_budget()):
+            return self._make(*documents)

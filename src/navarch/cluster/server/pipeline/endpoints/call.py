@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from navarch._base.clock import Clock
 from navarch.api import format_time, truncate_to_seconds
 from navarch.cluster.server.objects.registry import Registry, seen
+from navarch.cluster.server.objects.request_bodies import decode_object
 from navarch.cluster.server.objects.response_bodies import ResponseForm, asked_form, shaped
 from navarch.cluster.server.objects.types import Catalog, ResourceType, WriteContext
 from navarch.cluster.server.objects.watches import Watches
@@ -19,6 +21,9 @@ from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.request import ApiRequest, Json, Reply, RequestInfo, User
 from navarch.cluster.server.wire.status_errors import forbidden
 from navarch.cluster.storage import Stored
+
+T = TypeVar("T")
+_WEIGHT_OF_SELECTORS = 4
 
 
 def random_uuid(rng: random.Random) -> str:
@@ -88,6 +93,18 @@ class ResourceCall(msgspec.Struct):
         why_not = self.kernel.authorizer.why_not(self.user, info)
         if why_not is not None:
             raise forbidden(info.group, info.resource, info.name, why_not)
+
+    async def decoded(self) -> Json:
+        """The object in the body, checked against its schema; see `decode_object`."""
+        return await self.read_body(lambda: decode_object(self.request, self.resource, self.warnings))
+
+    async def read_body(self, step: Callable[[], T]) -> T:
+        """Runs a step that decodes the body; see `RequestBudget.run`."""
+        return await current_budget().run(step, size=len(self.request.body))
+
+    async def read_query(self, step: Callable[[], T]) -> T:
+        """Runs a step that parses selectors; each character of them takes several times as long as one of a body."""
+        return await current_budget().run(step, size=_WEIGHT_OF_SELECTORS * len(self.request.raw_query))
 
     def form(self) -> ResponseForm:
         """In which form the answer is wanted."""

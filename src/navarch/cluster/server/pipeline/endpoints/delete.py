@@ -20,7 +20,7 @@ from navarch.cluster.server.objects.registry import (
     value_of,
 )
 from navarch.cluster.server.objects.response_bodies import list_reply
-from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
+from navarch.cluster.server.objects.selectors import selection_of, selectors_of
 from navarch.cluster.server.objects.types import ResourceType
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import boolean, dry_run_faults, refusal_of, refuse_list_options
@@ -83,7 +83,9 @@ def is_ripe(resource: ResourceType, value: Json) -> bool:
 
 async def delete(call: ResourceCall) -> Reply:
     """Deletes an object, or marks it to be deleted when its finalizers and its grace period let it go."""
-    return await retry_on_conflict(partial(_delete_named, call, call.info.namespace, call.info.name, _deletion(call)))
+    return await retry_on_conflict(
+        partial(_delete_named, call, call.info.namespace, call.info.name, await _deletion(call))
+    )
 
 
 async def _delete_named(call: ResourceCall, namespace: str, name: str, deletion: _DeletionRequest) -> Reply:
@@ -94,10 +96,10 @@ async def _delete_named(call: ResourceCall, namespace: str, name: str, deletion:
 async def delete_all(call: ResourceCall) -> Reply:
     """Deletes every object that is meant; answered with the list of them."""
     asked_limit(call.request)
-    refuse_malformed(call.request)
+    selectors = await call.read_query(lambda: selectors_of(call.request))
     refuse_list_options(call.request)
-    selection = selection_of(call.request, call.resource)
-    deletion, storage = _deletion(call), call.kernel.registry.storage
+    selection = selection_of(selectors, call.resource)
+    deletion, storage = await _deletion(call), call.kernel.registry.storage
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     for stored in listed.items:
         await _delete_listed(call, stored, deletion)
@@ -218,10 +220,10 @@ def _orphans_by_default(call: ResourceCall, deletion: _DeletionRequest) -> bool:
     return call.resource.deletion.orphans_dependents and not deletion.says_propagation
 
 
-def _deletion(call: ResourceCall) -> _DeletionRequest:
+async def _deletion(call: ResourceCall) -> _DeletionRequest:
     """The options of the body, and where there is none, of the query."""
     document: Json = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
-    given = _from_body(call) if call.request.body else _from_query(call)
+    given = await call.read_body(lambda: _from_body(call)) if call.request.body else _from_query(call)
     document.update({key: value for key, value in given.items() if key not in document})
     if faults := schema_of(_DELETE_OPTIONS).faults(document):
         raise bad_request(faults[0].message)

@@ -63,7 +63,8 @@ def _is_tied(call: ResourceCall) -> bool:
 
 async def _patch(call: ResourceCall, media_type: str, options: Json) -> Reply:
     found = await call.kernel.registry.get(call.resource, call.info.namespace, call.info.name)
-    value = patched_value(call, await value_of(call.resource, found.stored), media_type, call.resource.schema)
+    live = await value_of(call.resource, found.stored)
+    value = await call.read_body(lambda: patched_value(call, live, media_type, call.resource.schema))
     value.setdefault("kind", call.resource.kind)
     value.setdefault("apiVersion", call.resource.api_version)
     _check_same(call, found, value)
@@ -113,12 +114,13 @@ async def _apply(call: ResourceCall, options: Json) -> Reply:
     found = await call.kernel.registry.find(call.resource, call.info.namespace, call.info.name)
     if found is None and call.info.subresource:
         raise not_found(call.resource.group, call.resource.plural, call.info.name)
-    desired = decode_json(call.request.body, _APPLY)
+    desired = await call.read_body(lambda: decode_json(call.request.body, _APPLY))
     if not isinstance(desired, dict):
         raise bad_request("error decoding YAML: expected an object")
     if found is None:
         return await _apply_new(call, desired, options)
-    merged = _merged(call, await value_of(call.resource, found.stored), desired)
+    live = await value_of(call.resource, found.stored)
+    merged = await call.read_body(lambda: _merged(call, live, desired))
     _check_same(call, found, merged)
     return await store_update(call, found, merged, options, owned=True)
 
@@ -147,7 +149,7 @@ def _is_canonical(body: bytes) -> bool:
 
 async def _apply_new(call: ResourceCall, desired: Json, options: Json) -> Reply:
     """An apply creates what is not there, unless it says that it means something that was."""
-    value = _merged(call, None, desired)
+    value = await call.read_body(lambda: _merged(call, None, desired))
     metadata = metadata_of(value)
     if metadata.get("uid"):
         why = f"uid mismatch: the provided object specified uid {metadata['uid']}, and no existing object was found"

@@ -11,7 +11,7 @@ from navarch.cluster.server.objects.list_pages import (
 )
 from navarch.cluster.server.objects.registry import seen_all
 from navarch.cluster.server.objects.response_bodies import PROTOBUF, list_reply
-from navarch.cluster.server.objects.selectors import refuse_malformed, selection_of
+from navarch.cluster.server.objects.selectors import selection_of, selectors_of
 from navarch.cluster.server.objects.watches import WatchParameters
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall
 from navarch.cluster.server.pipeline.endpoints.options import refuse_list_options, refuse_watch_options
@@ -47,9 +47,9 @@ async def list_all(call: ResourceCall) -> Reply:
     """The objects that are meant, or a page of them."""
     asked_limit(call.request)
     parsed_integer(call.request, "timeoutSeconds")
-    refuse_malformed(call.request)
+    selectors = await call.read_query(lambda: selectors_of(call.request))
     refuse_list_options(call.request)
-    selection, form = selection_of(call.request, call.resource), call.form()
+    selection, form = selection_of(selectors, call.resource), call.form()
     storage = call.kernel.registry.storage
     listed = await list_page(storage, call.resource, call.request, selection, call.info.namespace)
     items = await seen_all(call.resource, listed.items)
@@ -59,22 +59,23 @@ async def list_all(call: ResourceCall) -> Reply:
 
 async def watch(call: ResourceCall) -> Reply:
     """What happens to the objects that are meant, from a revision on, or beginning with what is there."""
-    asked = _watch_request(call)
+    asked = await _watch_request(call)
     lines = call.kernel.watches.lines_of(asked)
     content_type = f"{PROTOBUF};stream=watch" if asked.form.media_type == PROTOBUF else asked.form.media_type
     return Reply(200, content_type=content_type, warnings=call.warnings, stream=lines)
 
 
-def _watch_request(call: ResourceCall) -> WatchParameters:
+async def _watch_request(call: ResourceCall) -> WatchParameters:
     request = call.request
     version, initial = request.parameter("resourceVersion"), request.flag("sendInitialEvents")
     refuse_watch_options(request)
     after = parsed_version(version)
     bookmarks = request.flag("allowWatchBookmarks")
+    selectors = await call.read_query(lambda: selectors_of(request))
     return WatchParameters(
         resource=call.resource,
         namespace=call.info.namespace,
-        selection=selection_of(request, call.resource),
+        selection=selection_of(selectors, call.resource),
         form=call.form(),
         request=request,
         after=None if initial or (not after and not request.parameter("sendInitialEvents")) else after,

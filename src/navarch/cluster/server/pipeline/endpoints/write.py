@@ -5,7 +5,7 @@ from __future__ import annotations
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.objects.fields import settled, shape_of, updated
 from navarch.cluster.server.objects.registry import CHANGED, Found, retry_on_conflict, seen_value, stored_form
-from navarch.cluster.server.objects.request_bodies import decode_object, refuse_other_kind
+from navarch.cluster.server.objects.request_bodies import refuse_other_kind
 from navarch.cluster.server.objects.types import ResourceType, Strategy
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.endpoints.call import ResourceCall, random_uuid
@@ -42,7 +42,7 @@ def metadata_of(value: Json) -> Json:
 async def create(call: ResourceCall) -> Reply:
     """A new object."""
     options = write_options("CreateOptions", call.request)
-    value = decode_object(call.request, call.resource, call.warnings)
+    value = await call.decoded()
     refuse_other_kind(value, call.resource)
     for field in _OF_SERVER:
         metadata_of(value).pop(field, None)
@@ -56,12 +56,14 @@ async def store_new(call: ResourceCall, value: Json, options: Json, *, owned: bo
     apply) needs the right to create as well; like Kubernetes, it is refused after validation and before validating admission.
     """
     place(call, metadata_of(value))
-    await current_budget().yield_loop()
     strategy = call.resource.strategy
-    strategy.default(value)
-    await current_budget().yield_loop()
-    if not owned:
-        own(call, None, value)
+
+    def complete() -> None:
+        strategy.default(value)
+        if not owned:
+            own(call, None, value)
+
+    await current_budget().run(complete)
     attributes = await call.admitted("CREATE", value, None, options)
     value = _changed_by(attributes, value, strategy)
     if value["metadata"].get("name") or not value["metadata"].get("generateName"):
@@ -114,7 +116,8 @@ async def _store_one(call: ResourceCall, value: Json, attributes: Attributes) ->
     strategy = call.resource.strategy
     _begin(call, value)
     strategy.prepare_create(value, call.operation)
-    _refuse_invalid(call.resource, value, strategy.validate_create(value))
+    faults = await current_budget().run(lambda: strategy.validate_create(value))
+    _refuse_invalid(call.resource, value, faults)
     if call.info.verb != "create":
         call.require("create")
     await call.validated(attributes, value)
@@ -170,7 +173,7 @@ def own(call: ResourceCall, old: Json | None, value: Json) -> None:
 async def update(call: ResourceCall) -> Reply:
     """A new version of an object: as a whole, or of the part that a subresource is."""
     options = write_options("UpdateOptions", call.request)
-    value = decode_object(call.request, call.resource, call.warnings)
+    value = await call.decoded()
     check_identity(call, metadata_of(value))
     if value["metadata"].get("resourceVersion"):
         return await _replace(call, value, options)
@@ -261,21 +264,25 @@ async def store_update(
     An object that was only waiting for its last finalizer goes with it.
     """
     strategy, old = strategy_of(call), await seen_value(call.resource, found)
-    await current_budget().yield_loop()
     if not owned:
         _keep_managers(old, value)
     forgets = not owned and value["metadata"].get("managedFields") == []
-    strategy.default(value)
-    if forgets:
-        value["metadata"]["managedFields"] = []
-    if not owned:
-        own(call, old, value)
+
+    def complete() -> None:
+        strategy.default(value)
+        if forgets:
+            value["metadata"]["managedFields"] = []
+        if not owned:
+            own(call, old, value)
+
+    await current_budget().run(complete)
     attributes = None if is_admitted else await call.admitted("UPDATE", value, old, options)
     if attributes is not None:
         value = _changed_by(attributes, value, strategy)
     _keep_what_is_the_servers(old, value)
     strategy.prepare_update(value, old, call.operation)
-    _refuse_invalid(call.resource, value, strategy.validate_update(value, old))
+    faults = await current_budget().run(lambda: strategy.validate_update(value, old))
+    _refuse_invalid(call.resource, value, faults)
     if attributes is not None:
         await call.validated(attributes, value)
     call.warnings += strategy.warnings(value, old)

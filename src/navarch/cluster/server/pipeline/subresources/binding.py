@@ -20,7 +20,7 @@ _BINDING: Final = "io.k8s.api.core.v1.Binding"
 async def bind(call: ResourceCall) -> Reply:
     """Assigns the pod of the path to a node, if it has none."""
     options = write_options("CreateOptions", call.request)
-    binding = sent(call, _BINDING)
+    binding = await sent(call, _BINDING)
     if binding["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Binding object")
     return await _bind(call, binding, options)
@@ -29,7 +29,7 @@ async def bind(call: ResourceCall) -> Reply:
 async def bind_by_name(call: ResourceCall) -> Reply:
     """The old way: the pod is named by the binding alone."""
     options = write_options("CreateOptions", call.request)
-    binding = sent(call, _BINDING)
+    binding = await sent(call, _BINDING)
     name = binding["metadata"].get("name", "")
     if _node(binding) and not name:
         raise bad_request("Name parameter required.")

@@ -15,8 +15,12 @@ from navarch.cluster.server.wire.request import Json, Reply
 from navarch.cluster.server.wire.status_errors import StatusError, bad_request
 
 
-def sent(call: ResourceCall, schema: str) -> Json:
+async def sent(call: ResourceCall, schema: str) -> Json:
     """The object in the body; refuses with 400 what is none of that published schema, and warns of what it does not know."""
+    return await call.read_body(lambda: _sent(call, schema))
+
+
+def _sent(call: ResourceCall, schema: str) -> Json:
     kind, media_type = schema.rpartition(".")[2], call.request.headers.get("content-type", "")
     value = checked(decode_kind(call.request.body, media_type, kind), schema)
     refused = partial(_not_strict, kind, str(value.get("apiVersion") or "v1").rpartition("/")[2])

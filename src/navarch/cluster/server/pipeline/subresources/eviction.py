@@ -109,7 +109,7 @@ def _too_many(said: str, *, seconds: int = 0) -> StatusError:
 async def evict(call: ResourceCall) -> Reply:
     """Deletes the pod, and counts that down in the status of its budget; 429 if the budget allows none."""
     asked = write_options("CreateOptions", call.request)
-    eviction = sent(call, _EVICTION)
+    eviction = await sent(call, _EVICTION)
     if eviction["metadata"].get("name") != call.info.name:
         raise bad_request("name in URL does not match name in Eviction object")
     options = _delete_options(call, eviction)

@@ -8,7 +8,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from navarch.cluster.server.objects.fields import builtin_shape, updated
-from navarch.cluster.server.objects.request_bodies import decode_object
 from navarch.cluster.server.pipeline.authentication.token_requests import request_token
 from navarch.cluster.server.pipeline.authentication.tokens import ServiceAccountTokens
 from navarch.cluster.server.pipeline.authorization.reviews import REVIEWS, Reviews
@@ -37,7 +36,7 @@ def access_endpoints(reviews: Reviews, tokens: ServiceAccountTokens) -> dict[tup
 def _review(reviews: Reviews, kind: str) -> Endpoint:
     async def review(call: ResourceCall) -> Reply:
         options = write_options("CreateOptions", call.request)
-        value = decode_object(call.request, call.resource, call.warnings)
+        value = await call.decoded()
         metadata_of(value)
         call.resource.strategy.default(value)
         own(call, None, value)
@@ -50,16 +49,16 @@ def _review(reviews: Reviews, kind: str) -> Endpoint:
 def _token(tokens: ServiceAccountTokens) -> Endpoint:
     async def token(call: ResourceCall) -> Reply:
         options = write_options("CreateOptions", call.request)
-        value = _token_request(call)
+        value = await _token_request(call)
         await _pass_admission(call, value, options)
         return call.answer_value(await request_token(tokens, call.info.namespace, call.info.name, value), 201)
 
     return token
 
 
-def _token_request(call: ResourceCall) -> Json:
+async def _token_request(call: ResourceCall) -> Json:
     """What was asked for, with its defaults and the fields of whoever asks."""
-    value = sent(call, _TOKEN_REQUEST)
+    value = await sent(call, _TOKEN_REQUEST)
     spec = value["spec"] = {**(value.get("spec") or {})}
     spec["expirationSeconds"] = _HOUR if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
     shape = builtin_shape(_AUTHENTICATION, "v1", "TokenRequest", published().schema(_TOKEN_REQUEST))

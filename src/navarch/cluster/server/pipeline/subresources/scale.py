@@ -40,12 +40,12 @@ async def scale_custom(call: ResourceCall) -> Reply:
         raise StatusError(404, "NotFound", "the server could not find the requested resource", details={})
     paths, is_read = strategy.form.scale, call.info.verb == "get"
     options = {} if is_read else scale_options(call)
-    sent = _sent_custom(call) if call.info.verb == "update" else None
+    sent = await call.read_body(lambda: _sent_custom(call)) if call.info.verb == "update" else None
     found, value = await scaled_object(call)
     if is_read:
         return scale_reply(call, _scale_to_read(value, paths))
     scaled = _scaled(call, value, paths)
-    asked = _identified(scaled.patched()) if sent is None else sent
+    asked = _identified(await call.read_body(scaled.patched)) if sent is None else sent
     _check_custom(call, asked, value)
     asked = await admitted_scale(call, asked, _scale_of_custom(value, paths), options)
     stored = await store_scaled(call, found, _changed_custom(value, asked, paths, scaled), options)
@@ -134,13 +134,13 @@ def _internal(said: str) -> StatusError:
 async def scale(call: ResourceCall) -> Reply:
     """Reads or writes how many replicas are wanted."""
     options = scale_options(call) if call.info.verb != "get" else {}
-    sent_scale = _sent(call) if call.info.verb == "update" else None
+    sent_scale = await _sent(call) if call.info.verb == "update" else None
     found, value = await scaled_object(call)
     if call.info.verb == "get":
         return scale_reply(call, _scale_of(value))
     replicas = {call.resource.api_version: _REPLICAS}
     scaled = Scaled(call, _scale_of(value), value["metadata"].get("managedFields", []), replicas)
-    asked = checked(scaled.patched(), SCALE) if sent_scale is None else sent_scale
+    asked = checked(await call.read_body(scaled.patched), SCALE) if sent_scale is None else sent_scale
     _check(call, asked, value["metadata"])
     asked = await admitted_scale(call, asked, _scale_of(value), options)
     wanted = (asked.get("spec") or {}).get("replicas") or 0
@@ -148,8 +148,8 @@ async def scale(call: ResourceCall) -> Reply:
     return scale_reply(call, _scale_of(stored))
 
 
-def _sent(call: ResourceCall) -> Json:
-    value = sent(call, SCALE)
+async def _sent(call: ResourceCall) -> Json:
+    value = await sent(call, SCALE)
     warn_of_fields(call, value, lambda why: bad_request(f'Scale in version "v1" cannot be handled as a Scale: {why}'))
     check_name(call, value["metadata"])
     return value

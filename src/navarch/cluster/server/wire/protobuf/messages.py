@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import msgspec
 
 from navarch.cluster.server.wire.budget import current_budget
 from navarch.cluster.server.wire.protobuf.values import SHAPES, VALUES, Inline, ProtobufField, ValueType
-from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, parts
+from navarch.cluster.server.wire.protobuf.wire import BYTES, MalformedError, Part, parts
 from navarch.cluster.server.wire.request import Json
 
 _MARK: Final = b"k8s\0"
@@ -21,6 +22,7 @@ _UNKNOWN: Final = {1: "TypeMeta", 2: "Raw", 3: "ContentEncoding", 4: "ContentTyp
 _TYPE_META: Final = {1: "APIVersion", 2: "Kind"}
 DEEPEST: Final = 100
 """How many messages may lie in each other: a schema could go on without end, but nobody could read it."""
+_CHARGED_AT_ONCE: Final = 1024
 _EMPTY: Final = frozenset({"string", "bytes", "bool", "int32", "int64", "double", "strings"})
 """The types of values that can be empty in Go."""
 _TABLE: Final = Path(__file__).parent / "data" / "messages.json"
@@ -67,12 +69,20 @@ def opened(body: bytes) -> ProtobufEnvelope:
 def _contents(data: bytes, message: str, fields: dict[int, str]) -> dict[int, bytes]:
     """The fields of a message that has nothing but bytes."""
     found = {}
-    for number, wire, content in parts(data, message):
+    for number, wire, content in _charged(parts(data, message)):
         if number in fields:
             if not isinstance(content, bytes):
                 raise MalformedError(f"proto: wrong wireType = {wire} for field {fields[number]}")
             found[number] = content
     return found
+
+
+def _charged(found: Iterator[Part]) -> Iterator[Part]:
+    """The parts of a message; many are charged while they are read, since they may all be of one field."""
+    while several := [*islice(found, _CHARGED_AT_ONCE)]:
+        if len(several) == _CHARGED_AT_ONCE:
+            current_budget().charge_nodes(_CHARGED_AT_ONCE)
+        yield from several
 
 
 class _Table(msgspec.Struct):
@@ -128,7 +138,7 @@ class ProtobufMessage:
             raise MalformedError("exceeded max depth")
         found: Json = {}
         seen, fields = set(), self._fields
-        for number, wire, content in parts(part, self._short):
+        for number, wire, content in _charged(parts(part, self._short)):
             field = fields.get(number)
             if field is not None:
                 field.take(found, wire, content, depth + 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -199,8 +200,7 @@ class MutatingPolicies:
     """Applies all bound MutatingAdmissionPolicies."""
 
     def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
-        made = CompiledObjects(MutatingPolicy)
-        self._bound = LatestCompiled(lambda: bound_policies(policies, bindings, made), policies, bindings)
+        self._bound = LatestCompiled(partial(bound_policies, CompiledObjects(MutatingPolicy)), policies, bindings)
         self._judging = judging
 
     async def mutate(self, attributes: Attributes, *, is_again: bool) -> Attributes:
@@ -208,7 +208,7 @@ class MutatingPolicies:
 
         If it `is_again`, only those that ask for it look at it. Raises `StatusError` for what a policy could not do.
         """
-        policies = self._bound.current()
+        policies = await self._bound.current()
         if not policies or attributes.value is None or is_exempt(attributes) or is_never_judged(attributes):
             return attributes
         faults: list[tuple[str, str]] = []
@@ -271,12 +271,12 @@ class MutatingPolicies:
         variables["namespaceObject"] = await self._judging.namespace_of(attributes)
         if policy.param_kind is not None:
             variables["params"] = param
-        verdict = policy.conditions.verdict(variables)
+        verdict = await current_budget().run(partial(policy.conditions.verdict, variables))
         if verdict.error:
             raise MutationError(verdict.error)
         if not verdict.holds or shown.value is None:
             return attributes
-        value = policy.mutated(shown.value, resource, variables)
+        value = await current_budget().run(partial(policy.mutated, shown.value, resource, variables))
         if value == shown.value:
             return attributes
         _fit(value, resource)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
@@ -11,7 +11,7 @@ from navarch.api.selectors import Labels
 from navarch.cluster.server.objects.types import Catalog, ResourceType
 from navarch.cluster.server.pipeline.admission.attributes import Attributes
 from navarch.cluster.server.pipeline.admission.expressions import Conditions, Expression, judged
-from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, ObjectLister, ObjectReader
+from navarch.cluster.server.pipeline.admission.listers import CompiledObjects, ObjectReader
 from navarch.cluster.server.pipeline.admission.matching import Equivalents, FindNamespace, Matcher
 from navarch.cluster.server.pipeline.authorization.authorizer import RbacAuthorizer
 from navarch.cluster.server.wire.budget import cel_budget
@@ -110,19 +110,17 @@ class ValidatingPolicy:
             known[each["name"]] = expression.result_type
         return with_variables(environment, known)
 
-    def faults(self, variables: Mapping[str, object]) -> Iterator[PolicyFailure]:
+    def faults(self, variables: Mapping[str, object]) -> list[PolicyFailure]:
         """Everything that is wrong with a request that the policy is about."""
         verdict = self.conditions.verdict(variables)
-        if verdict.error and self.fails:
-            yield PolicyFailure(verdict.error)
+        found = [PolicyFailure(verdict.error)] if verdict.error and self.fails else []
         if not verdict.holds:
-            return
+            return found
         try:
             with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
-                found = self._validation_faults(variables, budget)
+                return found + self._validation_faults(variables, budget)
         except cel.CelBudgetError as error:
-            found = [PolicyFailure(str(error))] if self.fails else []
-        yield from found
+            return [*found, PolicyFailure(str(error))] if self.fails else found
 
     def _validation_faults(self, variables: Mapping[str, object], budget: cel.CostBudget) -> list[PolicyFailure]:
         """Raises `CelBudgetError`."""
@@ -137,20 +135,21 @@ class ValidatingPolicy:
                 found.append(fault)
         return found
 
-    def annotation_faults(self, variables: Mapping[str, object]) -> Iterator[PolicyFailure]:
+    def annotation_faults(self, variables: Mapping[str, object]) -> list[PolicyFailure]:
         """Audit annotations that have no value: these refuse a request whatever the binding's actions are."""
+        found: list[PolicyFailure] = []
         if not self.fails or not self._annotations:
-            return
+            return found
         with cel_budget(cel.RUNTIME_COST_BUDGET) as budget:
             known = {**variables, "variables": Variables(self._variables, variables, budget)}
             for expression in self._annotations:
                 try:
                     expression.evaluate(known, budget)
                 except cel.CelEvaluationError as error:
-                    yield PolicyFailure(f"valueExpression '{expression.text}' resulted in error: {error}")
+                    found.append(PolicyFailure(f"valueExpression '{expression.text}' resulted in error: {error}"))
                 except cel.CelBudgetError as error:
-                    yield PolicyFailure(str(error))
-                    return
+                    return [*found, PolicyFailure(str(error))]
+        return found
 
 
 def _validation(document: Json, environment: Mapping[str, cel.CelType]) -> _Validation:
@@ -254,13 +253,13 @@ class PolicyBinding(NamedTuple):
 
 
 def bound_policies(
-    policies: ObjectLister, bindings: ObjectLister, made: CompiledObjects[_T]
+    made: CompiledObjects[_T], policies: Sequence[Json], bindings: Sequence[Json]
 ) -> list[tuple[_T, list[PolicyBinding]]]:
     """The policies that are bound, by name."""
     by_policy: dict[str, list[PolicyBinding]] = {}
-    for document in bindings.in_order():
+    for document in bindings:
         by_policy.setdefault(document["spec"]["policyName"], []).append(_binding(document))
-    documents = [each for each in policies.in_order() if each["metadata"]["name"] in by_policy]
+    documents = [each for each in policies if each["metadata"]["name"] in by_policy]
     names = [each["metadata"]["name"] for each in documents]
     return [(policy, by_policy[name]) for name, policy in zip(names, made.of(documents), strict=True)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from navarch.cluster.server.pipeline.admission.attributes import Attributes, Warnings
@@ -48,13 +49,12 @@ class ValidatingPolicies:
     """All policies that are bound; `policies` and `bindings` are kept."""
 
     def __init__(self, policies: ObjectLister, bindings: ObjectLister, judging: PolicyDeps) -> None:
-        made = CompiledObjects(ValidatingPolicy)
-        self._bound = LatestCompiled(lambda: bound_policies(policies, bindings, made), policies, bindings)
+        self._bound = LatestCompiled(partial(bound_policies, CompiledObjects(ValidatingPolicy)), policies, bindings)
         self._judging = judging
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
         """Refuses with the first fault, and warns of those that are only to be warned of."""
-        policies = self._bound.current()
+        policies = await self._bound.current()
         if not policies or is_exempt(attributes) or is_never_judged(attributes):
             return
         refusal: StatusError | None = None
@@ -97,11 +97,10 @@ class ValidatingPolicies:
     ) -> AsyncIterator[_PolicyVerdict]:
         for param in await params_for(policy.param_kind, binding, attributes, self._judging):
             known = variables if policy.param_kind is None else {**variables, "params": param}
-            for fault in policy.faults(known):
+            for fault in await current_budget().run(partial(policy.faults, known)):
                 yield _PolicyVerdict(policy.name, binding.name, fault, binding.actions)
-            for fault in policy.annotation_faults(known):
+            for fault in await current_budget().run(partial(policy.annotation_faults, known)):
                 yield _PolicyVerdict(policy.name, binding.name, fault)
-            await current_budget().yield_loop()
 
 
 def is_never_judged(attributes: Attributes) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import random
 import uuid
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -82,7 +83,8 @@ class AdmissionWebhook(NamedTuple):
         shown = await shown_as(attributes, resource)
         if not self.conditions:
             return shown
-        verdict = self.conditions.verdict(variables_of(attributes, shown, asking.authorizer))
+        variables = variables_of(attributes, shown, asking.authorizer)
+        verdict = await current_budget().run(partial(self.conditions.verdict, variables))
         if verdict.error and self.fails:
             raise forbidden(attributes.resource.group, attributes.resource.plural, attributes.name, verdict.error)
         return shown if verdict.holds else None
@@ -148,12 +150,12 @@ class ValidatingWebhooks:
     """The webhooks of all ValidatingWebhookConfigurations, which are `kept`."""
 
     def __init__(self, kept: ObjectLister, asking: WebhookDeps) -> None:
-        self._hooks = LatestCompiled(lambda: compile_webhooks(kept.in_order(), is_mutating=False), kept)
+        self._hooks = LatestCompiled(partial(compile_webhooks, is_mutating=False), kept)
         self._asking = asking
 
     async def validate(self, attributes: Attributes, warnings: Warnings) -> None:
         """Refuses what a webhook refuses; of several refusals the first in the order of the webhooks is told."""
-        hooks = self._hooks.current()
+        hooks = await self._hooks.current()
         if not hooks or is_exempt(attributes):
             return
         refusals = await asyncio.gather(*(self._refusal(hook, attributes, warnings) for hook in hooks))
@@ -188,14 +190,12 @@ class MutatingWebhooks:
     """The webhooks of all MutatingWebhookConfigurations in `configurations`."""
 
     def __init__(self, configurations: ObjectLister, asking: WebhookDeps) -> None:
-        self._hooks = LatestCompiled(
-            lambda: compile_webhooks(configurations.in_order(), is_mutating=True), configurations
-        )
+        self._hooks = LatestCompiled(partial(compile_webhooks, is_mutating=True), configurations)
         self._asking = asking
 
-    def calls(self, attributes: Attributes) -> WebhookCalls:
+    async def calls(self, attributes: Attributes) -> WebhookCalls:
         """Returns the webhooks that may be called for a request."""
-        return WebhookCalls(() if is_exempt(attributes) else self._hooks.current())
+        return WebhookCalls(() if is_exempt(attributes) else await self._hooks.current())
 
     async def mutate(
         self, attributes: Attributes, calls: WebhookCalls, warnings: Warnings, *, is_reinvocation: bool
