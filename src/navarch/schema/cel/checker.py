@@ -61,6 +61,8 @@ class _Checker:
         self._variables = variables
         self._functions = functions
         self._local: dict[str, CelType] = {}
+        self._resolved: dict[tuple[object, ...], tuple[tuple[Overload, ...], CelType]] = {}
+        """What was found for calls with operands of these types, none of which has parameters."""
 
     def check(self, node: Expr) -> CelType:
         match node:
@@ -179,7 +181,12 @@ class _Checker:
                 node.at, problem, said, remedy="" if self.faults else signatures.closest(node.function, self._functions)
             )
         overloads, method = self._functions[node.function], node.target is not None
-        node.overloads, result = self._resolve(node, overloads, given, method=method)
+        key = (node.function, method, *(each.kind for each in given))
+        if (known := self._resolved.get(key)) is None:
+            known = self._resolve(node, overloads, given, method=method)
+            if known[0] and _CONCRETE.issuperset(key[2:]):
+                self._resolved[key] = known
+        node.overloads, result = known
         return result
 
     def _resolve(
@@ -251,7 +258,7 @@ class _Checker:
         return inner
 
     def _join(self, joined: CelType | None, item: CelType) -> CelType:
-        if joined is None:
+        if joined is None or joined is item:
             return item
         return most_general(joined, item) if self.types.fits(joined, item) else types.DYN
 

@@ -155,7 +155,9 @@ class OptionalMapExpr(Expr):
 
 
 def walk(node: Expr) -> Iterator[Expr]:
-    """Yields `node` and everything under it, outermost first."""
-    yield node
-    for child in node.children():
-        yield from walk(child)
+    """Yields `node` and everything under it, outermost first, in time that does not depend on how deep it is."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending += reversed([*each.children()])
