@@ -2,7 +2,9 @@
 
 Attacks on a cluster over HTTPS: a process of its own sends a small request all the time; its slowest answer counts.
 Attacks on a server in the test's process: the longest time for which its event loop served nobody else counts.
-It is also the pytest plugin that does so (`-p attack_probe`). Run it alone on the machine: whatever else runs is measured, too.
+Run it alone on the machine: whatever else runs is measured, too. The second figure of a line hardly depends on that: the
+processor time of the longest slice for which the event loop served nobody else (`security.loop_slices`).
+It is also the pytest plugin that does so (`-p attack_probe`).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,37 +42,48 @@ _PROMISED = 1.0
 
 
 class Slowest:
-    """The slowest answer during each test, in seconds."""
+    """The slowest answer during each test, and the longest slice of the event loop, in seconds."""
 
     def __init__(self) -> None:
         self.by_test: dict[str, float] = {}
+        self.slices_by_test: dict[str, float] = {}
         self.gaps: list[float] = []
+        self.slices: list[Callable[[], float]] = []
+        """Tell the longest slice of each running cluster since they were asked last."""
+        self.own: list[float] = []
+        """The longest slices of loops in this process that have ended."""
         self._spans: list[tuple[str, float, float]] = []
         self._files: list[Path] = []
 
     @contextmanager
     def during(self, test: str) -> Iterator[None]:
         """Counts the gaps of event loops and, later, the answers in this time."""
-        self.gaps, begin = [], time.monotonic()
+        for take in self.slices:
+            take()
+        self.gaps, self.own, begin = [], [], time.monotonic()
         try:
             yield
         finally:
+            self.slices_by_test[test] = max([*self.own, *(take() for take in self.slices)], default=0.0)
             self._spans.append((test, begin, time.monotonic()))
             if self.gaps:
                 self.by_test[test] = max(self.gaps)
 
     @contextmanager
-    def beside(self, config: Any) -> Iterator[None]:
+    def beside(self, cluster: Any) -> Iterator[None]:
         """Another client asks the server all the time."""
+        config = cluster.config
         with tempfile.NamedTemporaryFile(delete=False) as file, tempfile.NamedTemporaryFile() as authority:
             authority.write(config.ca_data)
             authority.flush()
             self._files.append(Path(file.name))
             command = [sys.executable, __file__, config.server, authority.name, config.token]
             with subprocess.Popen(command, stdout=file) as client:
+                self.slices.append(cluster.longest_slice)
                 try:
                     yield
                 finally:
+                    self.slices.remove(cluster.longest_slice)
                     client.terminate()
 
     def add_answers(self) -> None:
@@ -118,6 +131,18 @@ def _watch_loops() -> None:
 
 
 async def _with_gaps(coro: Coroutine[Any, Any, Any]) -> Any:
+    from security.loop_slices import measured_slices  # noqa: PLC0415 - with pytest's path
+
+    async with measured_slices() as slices:
+        _slowest.slices.append(slices.take)
+        try:
+            return await _watched(coro)
+        finally:
+            _slowest.slices.remove(slices.take)
+            _slowest.own.append(slices.take())
+
+
+async def _watched(coro: Coroutine[Any, Any, Any]) -> Any:
     last = time.monotonic()
 
     async def tick() -> None:
@@ -153,7 +178,7 @@ def pytest_configure() -> None:
 
     @contextmanager
     def measured(*, simulated: int = 0) -> Iterator[Any]:
-        with plain(simulated=simulated) as cluster, _slowest.beside(cluster.config):
+        with plain(simulated=simulated) as cluster, _slowest.beside(cluster):
             yield cluster
 
     module.attacked_cluster = measured
@@ -170,10 +195,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         file = name.partition("::")[0]
         shown[file] = shown.get(file, 0) + 1
         if shown[file] <= 3 or seconds > _PROMISED:
-            terminalreporter.write_line(f"{seconds:8.3f} s  {name}")
+            terminalreporter.write_line(f"{seconds:8.3f} s {_slowest.slices_by_test[test]:8.3f} s  {name}")
     late = sum(seconds > _PROMISED for _, seconds in found)
     terminalreporter.write_line(
-        f"{len(found)} attacks measured; another client waited longer than {_PROMISED} s in {late}"
+        f"{len(found)} attacks measured; another client waited longer than {_PROMISED} s in {late};"
+        f" the longest slice took {max(_slowest.slices_by_test.values(), default=0.0):.3f} s of processor time"
     )
 
 
