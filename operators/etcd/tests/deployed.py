@@ -41,15 +41,19 @@ class Deployed(Cluster):
 
 async def grant_secrets(client: Client, namespace: str) -> None:
     """What the administrator does in each namespace whose Secrets the operator may use."""
+    await client.apply(Dynamic(secrets_binding(namespace)))
+
+
+def secrets_binding(namespace: str) -> dict[str, Any]:
+    """The binding for the Secrets of one namespace."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": SECRETS_ROLE}
-    binding = {
+    return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "RoleBinding",
         "metadata": {"name": SECRETS_ROLE, "namespace": namespace},
         "roleRef": role,
         "subjects": [{"kind": "ServiceAccount", "name": "etcd-operator", "namespace": NAMESPACE}],
     }
-    await client.apply(Dynamic(binding))
 
 
 def with_rights(cluster: Cluster) -> Cluster:

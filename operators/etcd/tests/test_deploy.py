@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,57 +15,36 @@ import pytest
 import etcd_operator
 import navarch
 from clusters import NAME, SECONDS, of_this_user
-from deployed import ACCOUNT, NAMESPACE, grant_secrets, manifests
+from deployed import ACCOUNT, NAMESPACE, grant_secrets, manifests, secrets_binding
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec
 from etcd_operator.destinations import BackupPolicy, ClusterBackup, S3Source
-from etcd_operator.kinds import GROUP, EtcdCluster, IssuedTls, MemberStorage, RestoreSource, TlsPolicy
+from etcd_operator.kinds import EtcdCluster, IssuedTls, MemberStorage, RestoreSource, TlsPolicy
+from etcd_operator.operator import etcd_operator as declared
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
 from navarch.cluster.embedded.components import ComponentOptions
-from navarch.cluster.server.pipeline.audit_records import AuditRecord
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod
 from navarch.k8s.events.v1 import Event
+from navarch.operator.roles import Permission
+from navarch.project.least_privilege import unused_permissions
+from navarch.project.permissions import covers, granted_to
 from navarch.testing import Cluster
+from navarch.testing.call_recorder import used_permissions
 from navarch.testing.cluster import over_https
 from object_store import object_store, s3, secret
 
 SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (etcd_operator, navarch, msgspec)]
-UNSEEN = {
-    (GROUP, "etcdclusters/finalizers", "update"),  # asked about by an admission plugin that only some clusters have
-    (GROUP, "etcdbackups", "get"),  # read again only after a conflict
-    (GROUP, "etcdrestores", "get"),
-}
-"""Rights that are needed, and of which no request tells, or only sometimes one."""
 
 
-def granted(file: str = "rbac.yaml") -> set[tuple[str, str, str]]:
-    """Group, resource and verb of every right in the roles."""
-    roles = [each for each in manifests(file) if each["kind"] in {"ClusterRole", "Role"}]
-    return {
-        (group, resource, verb)
-        for role in roles
-        for rule in role["rules"]
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
+def granted(file: str = "rbac.yaml") -> dict[Permission, str]:
+    """What the roles give the operator, with the administrator's binding for the Secrets of one namespace."""
+    return granted_to([*manifests(file), secrets_binding("default")], ACCOUNT)
 
 
-def used(cluster: Cluster) -> set[tuple[str, str, str]]:
-    """The same of every request that the operator made; what everybody may ask is left out."""
-    records = cluster.audit.records(user=ACCOUNT, stage="")
-    return {right for record in records if record.info.is_resource for right in _rights(record)} - {
-        ("authorization.k8s.io", "selfsubjectaccessreviews", "create")
-    }
-
-
-def _rights(record: AuditRecord) -> set[tuple[str, str, str]]:
-    """An apply that makes something needs both rights."""
-    info = record.info
-    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
-    verbs = {info.verb} | ({"create"} if info.verb == "patch" and record.code == 201 else set())
-    return {(info.group, resource, verb) for verb in verbs}
+def everywhere(permissions: Iterable[Permission]) -> set[Permission]:
+    """The same, whatever the namespace."""
+    return {replace(each, namespace=None) for each in permissions}
 
 
 def small(name: str = NAME, size: int = 1, **fields: Any) -> EtcdCluster:
@@ -114,8 +94,8 @@ async def replicas(cluster: Cluster) -> list[str]:
 
 def test_the_roles_for_some_namespaces_have_no_right_that_those_for_all_have_not() -> None:
     """But for those of CRDs, which somebody else installs then: all of them are used, as the test below shows."""
-    crds = ("apiextensions.k8s.io", "customresourcedefinitions")
-    assert granted("namespaced/rbac.yaml") == granted() - {(*crds, "create"), (*crds, "patch")}
+    crds = [Permission(verb, "apiextensions.k8s.io", "customresourcedefinitions") for verb in ("create", "patch")]
+    assert everywhere(granted("namespaced/rbac.yaml")) == everywhere(granted()).difference(crds)
 
 
 @pytest.mark.real  # too long for the fast suite
@@ -136,8 +116,9 @@ async def test_the_operator_runs_as_deployed_and_uses_every_right_that_it_has(tm
         await serves(cluster, "secure")
         refused = {record.uri for record in cluster.audit.records(user=ACCOUNT, code=403)}
         assert not refused
-        assert used(cluster) <= granted()
-        assert granted() - used(cluster) <= UNSEEN
+        used = used_permissions(cluster.audit, ACCOUNT)
+        assert [str(each) for each in used if not covers(granted(), each)] == []
+        assert unused_permissions(declared(), used, granted(), own_namespace=NAMESPACE) == []
 
 
 async def grows_and_shrinks(cluster: Cluster) -> None:

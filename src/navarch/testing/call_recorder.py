@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from navarch.client import Request, Response, Transport, WebSocket
 from navarch.client.transport import WrappedTransport
+from navarch.cluster.server.pipeline.audit_log import AuditLog
 from navarch.cluster.server.wire.request import ApiRequest, RequestInfo, request_info
 from navarch.observe import logs
 from navarch.operator import Operator
@@ -101,6 +102,15 @@ def permissions_of_request(info: RequestInfo, status: int) -> tuple[Permission, 
     place = None if is_namespace else info.namespace or None
     found = (Permission(verb, info.group, info.resource, subresource, place) for verb in verbs)
     return tuple(each for each in found if each not in FOR_EVERYBODY)
+
+
+def used_permissions(audit: AuditLog, user: str) -> set[Permission]:
+    """Returns the permissions that a user's requests used, as the cluster's audit log has them: `cluster.audit`.
+
+    It also shows the calls of an operator that runs in a pod, whose client no test can observe.
+    """
+    records = audit.records(user=user, stage="")
+    return {permission for record in records for permission in permissions_of_request(record.info, record.code)}
 
 
 def line_of_code(root: Path) -> CodeLine | None:
