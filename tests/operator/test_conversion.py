@@ -24,7 +24,8 @@ from navarch.schema import crd
 from navarch.testing import Cluster
 from navarch.testing.local_webhooks import LocalWebhookServer
 from navarch.webhook.configurations import WebhookAddress
-from navarch.webhook.crd_conversion import ConversionRegistration
+from navarch.webhook.crd_conversion import ConversionPublication
+from navarch.webhook.publication import bring_up_to_date
 from navarch.webhook.router import WebhookAnswer, WebhookRouter
 
 CRDS = Kind(
@@ -184,26 +185,28 @@ async def test_versions_that_nothing_converts_are_refused_at_the_start(cluster: 
             pass
 
 
+class InjectedTrust:
+    """CAs that cert-manager injects: the operator has none of its own."""
+
+    ca_bundle = b""
+
+    async def refresh(self) -> None: ...
+
+
 async def test_cert_manager_may_inject_its_ca(cluster: Cluster) -> None:
     """The CRD gets cert-manager's annotation, and the CA that it injects stays."""
     client, annotations = cluster.client, {"cert-manager.io/inject-ca-from": "lamps/serving"}
     await client.install(crd(OldLamp, Lamp))
-    registration = ConversionRegistration(
-        client,
-        Cache(client, client.clock, client.rng),
-        [NAME],
-        WebhookAddress(service="lamps", namespace="lamps"),
-        lambda: None,
-        annotations=annotations,
-    )
-    await registration.publish(b"")
+    cache = Cache(client, client.clock, client.rng)
+    address = WebhookAddress(service="lamps", namespace="lamps")
+    section = ConversionPublication(client, cache, NAME, address, annotations=annotations)
+    await bring_up_to_date(section, InjectedTrust(), leading=True, changes=lambda *_: None)
     found = await client.get(CRDS, NAME)
     assert annotations.items() <= found.annotations.items()
     assert found["spec"]["conversion"]["strategy"] == "Webhook"
     bundle = MergePatch({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "Q0E="}}}}})
     injected = await client.patch(CRDS, NAME, bundle)
-    await registration.publish(b"")
-    assert await client.get(CRDS, NAME) == injected
+    assert section.is_current(injected, b"")
 
 
 def test_permissions_include_the_conversion_of_crds() -> None:

@@ -44,6 +44,8 @@ class RecordedFront:
     def published(self, ca_bundle: bytes) -> None:
         self.reported.append(ca_bundle)
 
+    async def refresh(self) -> None: ...
+
     def metrics(self) -> Iterator[MetricSource]:
         yield from ()
 
@@ -67,7 +69,7 @@ async def running(cluster: Cluster, operator: Operator, metrics: Metrics) -> Asy
     cache = Cache(client, client.clock, client.rng)
     served = ServedWebhooks(operator, client, cache, metrics)
     async with served.serving(), asyncio.TaskGroup() as group:
-        await served.publish()
+        await served.prepare()
         tasks = [group.create_task(cache.run()), *(group.create_task(each) for _, each in served.services())]
         try:
             yield

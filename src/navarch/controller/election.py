@@ -118,6 +118,11 @@ class Election:
         """The identity that held the Lease when it was last seen; empty if none did."""
         return self._lock.holder
 
+    async def is_led(self) -> bool:
+        """Reads the Lease and returns whether another process holds it. Raises `NavarchError`."""
+        await self._lock.read()
+        return self._lock.seconds_until_free() > 0
+
     async def wait_until_leading(self) -> None:
         """Returns once this process leads; at once if it does."""
         await self._won.wait()

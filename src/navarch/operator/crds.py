@@ -22,7 +22,7 @@ from navarch.errors import (
 from navarch.observe.logs import logger
 from navarch.operator.permissions import check_permissions, crd_permissions
 from navarch.operator.roles import CrdPolicy
-from navarch.webhook.crd_conversion import has_section
+from navarch.webhook.crd_conversion import has_section, with_published_bundle
 
 __all__ = [
     "CrdFindings",
@@ -125,8 +125,11 @@ async def install_crd(
     Raises `CrdError` for a change that takes something away, and for a CRD of another manager, unless `force` is set; `remedy`
     is how the user sets it. A version with stored objects is never dropped.
     """
+    declared = wanted
     for attempt in range(1, _ATTEMPTS + 1):
         found = await _read(client, wanted["metadata"]["name"])
+        if conversion := declared["spec"].get("conversion"):
+            wanted = {**declared, "spec": {**declared["spec"], "conversion": with_published_bundle(conversion, found)}}
         if found is not None and _is_up_to_date(wanted, found):
             return False
         _refuse_stored_versions(wanted, found)

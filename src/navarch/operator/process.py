@@ -150,7 +150,7 @@ class Process:
     def _served_webhooks(self) -> ServedWebhooks:
         from navarch.operator.webhooks import ServedWebhooks  # noqa: PLC0415 - most operators have none
 
-        return ServedWebhooks(self.operator, self._client, self._cache, self._metrics)
+        return ServedWebhooks(self.operator, self._client, self._cache, self._metrics, self._election)
 
     def _instance(self) -> str:
         return self._election.identity if self._election else socket.gethostname()
@@ -178,7 +178,7 @@ class Process:
             sections = self._webhooks.conversion_sections()
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds, sections)
         if self._webhooks is not None:
-            await self._webhooks.publish()
+            await self._webhooks.prepare()
         await self._warn_of_missing_namespaces()
 
     async def _warn_of_missing_namespaces(self) -> None:

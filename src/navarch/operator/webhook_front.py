@@ -45,6 +45,9 @@ class CertificateSource(Protocol):
     def published(self, bundle: bytes) -> None:
         """Reports that all clients have this bundle."""
 
+    async def refresh(self) -> None:
+        """See `TrustSource`."""
+
     async def start(self) -> None:
         """Returns once there is a certificate to serve."""
 
@@ -71,6 +74,9 @@ class CertificateFiles:
 
     def published(self, bundle: bytes) -> None:
         """See `CertificateSource`."""
+
+    async def refresh(self) -> None:
+        """See `CertificateSource`. The file is read whenever it is asked for."""
 
     async def start(self) -> None:
         """See `CertificateSource`."""
@@ -139,6 +145,10 @@ class HttpsFront:
     def published(self, ca_bundle: bytes) -> None:
         """See `WebhookFront`."""
         self._certificate.published(ca_bundle)
+
+    async def refresh(self) -> None:
+        """See `WebhookFront`."""
+        await self._certificate.refresh()
 
     def metrics(self) -> Iterator[MetricSource]:
         """See `WebhookFront`."""

@@ -50,6 +50,10 @@ class WebhookFront(Protocol):
         """Reports that all configurations and CRDs have this bundle; `b""` if one of them lost it."""
         ...
 
+    async def refresh(self) -> None:
+        """Reads the bundle that all replicas share; `ca_bundle` is then not older than it. Raises `NavarchError`."""
+        ...
+
     def metrics(self) -> Iterator[MetricSource]:
         """Yields what it measures."""
         ...

@@ -12,6 +12,7 @@ from navarch._base.threads import ThreadPool
 from navarch.cache import Cache, as_cached
 from navarch.client import Client
 from navarch.client.target import Readable
+from navarch.controller.election import Election
 from navarch.errors import DecodeError, NotFound
 from navarch.observe.metrics import Metrics, WebhookMetrics
 from navarch.operator.conversions import conversions_of
@@ -20,8 +21,19 @@ from navarch.operator.webhook_server import WebhookFront, WebhookServer
 from navarch.webhook.admission import AdmissionHandler
 from navarch.webhook.configurations import WebhookAddress, WebhookSet
 from navarch.webhook.conversion import Version
-from navarch.webhook.crd_conversion import CONVERSION_PATH, ConversionRegistration, conversion_section
-from navarch.webhook.registration import Registration, remove_webhooks, verify_webhooks
+from navarch.webhook.crd_conversion import (
+    CONVERSION_PATH,
+    ConversionPublication,
+    conversion_section,
+    verify_conversions,
+)
+from navarch.webhook.publication import Changes, Publication, bring_up_to_date
+from navarch.webhook.registration import (
+    ConfigurationPublication,
+    publications_of,
+    remove_webhooks,
+    verify_webhooks,
+)
 from navarch.webhook.repair_loop import RepairLoop
 from navarch.webhook.review import CachedKinds
 from navarch.webhook.router import Route, WebhookAnswer, WebhookRouter, failure_answer
@@ -44,8 +56,16 @@ _THREADS = 16
 class ServedWebhooks:
     """The webhooks of one running operator."""
 
-    def __init__(self, operator: DeclaredOperator, client: Client, cache: Cache, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        operator: DeclaredOperator,
+        client: Client,
+        cache: Cache,
+        metrics: Metrics,
+        election: Election | None = None,
+    ) -> None:
         self._operator = operator
+        self._election = election
         self._client = client.using(manager=operator.name)
         self._cache = cache
         server = operator.webhook_server
@@ -57,12 +77,11 @@ class ServedWebhooks:
         self._threads = ThreadPool(f"{operator.name}-webhooks", _THREADS)
         self._conversions = conversions_of(operator)
         self._router = WebhookRouter(dict(self._routes(metrics)), client.clock)
-        self._registration: Registration | None = None
-        self._publication = RepairLoop(self._client, "publish the CA of the webhooks")
-        self._front.on_change(self._publication.trigger)
+        self._publications: list[ConfigurationPublication | ConversionPublication] = []
+        self._loop = RepairLoop(self._client, "keep the webhooks registered")
+        self._front.on_change(self._loop.trigger)
         for source in self._front.metrics():
             metrics.add(source)
-        self._conversion: ConversionRegistration | None = None
         self._address: WebhookAddress | None = None
 
     @property
@@ -126,12 +145,7 @@ class ServedWebhooks:
         try:
             async with self._front.serving(self._router) as address:
                 self._address = address
-                self._registration = Registration(self._client, self._cache, self._set(address), self._lost)
-                if self._conversions and self._operator.webhooks != "ignore":
-                    crds = list(dict.fromkeys(version.__kind__.resource for version in self.converted))
-                    self._conversion = ConversionRegistration(
-                        self._client, self._cache, crds, address, self._lost, annotations=self._front.annotations
-                    )
+                self._publications = self._published_objects(address)
                 yield
         finally:
             self._threads.close()
@@ -144,34 +158,70 @@ class ServedWebhooks:
             annotations=self._front.annotations,
         )
 
-    async def publish(self) -> None:
-        """Applies or verifies the configurations, as the operator's policy says."""
-        assert self._registration is not None
+    def _published_objects(self, address: WebhookAddress) -> list[ConfigurationPublication | ConversionPublication]:
+        if self._operator.webhooks != "install":
+            return []
+        return [
+            *publications_of(self._client, self._cache, self._set(address)),
+            *(
+                ConversionPublication(self._client, self._cache, name, address, annotations=self._front.annotations)
+                for name in self._converted_crds()
+            ),
+        ]
+
+    def _converted_crds(self) -> list[str]:
+        return list(dict.fromkeys(version.__kind__.resource for version in self.converted))
+
+    async def prepare(self) -> None:
+        """Applies or verifies the configurations, as the operator's policy says; they are in place when it returns.
+
+        While another process leads, which may be another release, what that one has declared stays until this one leads.
+        """
         if self._operator.webhooks == "install":
-            bundle = self._front.ca_bundle
-            await self._registration.publish(bundle)
-            if self._conversion is not None:
-                await self._conversion.publish(bundle)
-            self._front.published(bundle)
+            leading = self._election is None or not await self._election.is_led()
+            await self._publish(lambda *_: None, leading=leading)
         elif self._operator.webhooks == "verify":
-            await verify_webhooks(self._client, self._registration.wanted)
-            if self._conversion is not None:
-                await self._conversion.verify()
+            assert self._address is not None
+            await verify_webhooks(self._client, self._set(self._address))
+            await verify_conversions(self._client, self._converted_crds(), self._address)
+
+    async def _publish(self, changes: Changes, *, leading: bool) -> None:
+        bundle = self._front.ca_bundle
+        publish = partial(bring_up_to_date, trust=self._front, leading=leading, changes=changes)
+        in_place = [await publish(each) for each in self._publications]
+        if all(in_place) and self._front.ca_bundle == bundle:  # if it has changed, it is published next
+            self._front.published(bundle)
 
     def services(self) -> Iterator[tuple[str, Coroutine[Any, Any, None]]]:
         """Yields what runs beside the controllers, on every replica."""
         yield from self._front.services()
         if self._operator.webhooks == "install":
-            assert self._registration is not None
-            yield "webhook configurations", self._registration.run()
-            if self._conversion is not None:
-                yield "conversion of CRDs", self._conversion.run()
-            yield "CA of the webhooks", self._publication.run(self.publish)
+            yield "registration of the webhooks", self._keep_registered()
+            if self._election is not None:
+                yield "declaration of the webhooks", self._election.lead(self._lead)
 
-    def _lost(self) -> None:
-        """Takes back that the CA is published: a configuration, or a CRD, was changed by somebody else."""
+    async def _keep_registered(self) -> None:
+        """Repairs the configurations and CRDs until cancelled."""
+        for each in self._publications:
+            each.collection.subscribe(self._loop.trigger)
+        try:
+            await self._loop.run(self._repair)
+        finally:
+            for each in self._publications:
+                each.collection.unsubscribe(self._loop.trigger)
+
+    async def _repair(self) -> None:
+        await self._publish(self._changes, leading=self._election is None or self._election.leading)
+
+    async def _lead(self) -> None:
+        """Declares the webhooks of this release, once it leads."""
+        self._loop.trigger()
+
+    def _changes(self, target: Publication, more_than_its_bundle: bool) -> None:
+        """Takes back that the CA is published: an object is not as it was declared."""
         self._front.published(b"")
-        self._publication.trigger()
+        if more_than_its_bundle:
+            self._loop.repaired(target.name)
 
 
 def configurations_of(

@@ -71,6 +71,9 @@ class _LocalFront:
     def published(self, ca_bundle: bytes) -> None:
         """See `WebhookFront`."""
 
+    async def refresh(self) -> None:
+        """See `WebhookFront`."""
+
     def metrics(self) -> Iterator[MetricSource]:
         """See `WebhookFront`."""
         yield from ()

@@ -123,6 +123,11 @@ class SecretCertificates:
                     raise
                 await self._back_off(error, delays)
 
+    async def refresh(self) -> None:
+        """Reads the Secret and uses its content: `ca_bundle` is then not older than the Secret. Raises `NavarchError`."""
+        self._saw(await self._read())
+        await self._advance()
+
     async def run(self) -> None:
         """Watches the Secret and renews its content until cancelled. While the API server fails, the last good
         certificate is served.

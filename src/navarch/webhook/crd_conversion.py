@@ -1,8 +1,8 @@
-"""`ConversionRegistration`: keeps the conversion section of CRDs as the operator's code declares it."""
+"""The conversion section of CRDs: written as the operator's code declares it, and verified."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from navarch.api import Dynamic, Key, Kind
@@ -12,7 +12,7 @@ from navarch.client import Client, MergePatch
 from navarch.errors import ConfigError, NotFound
 from navarch.observe.logs import logger
 from navarch.webhook.configurations import WebhookAddress
-from navarch.webhook.repair_loop import RepairLoop
+from navarch.webhook.publication import Published
 
 CONVERSION_PATH: Final = "/convert"
 _CRDS: Final = Kind(
@@ -31,6 +31,25 @@ def conversion_section(address: WebhookAddress, ca_bundle: bytes = b"") -> dict[
     }
 
 
+def with_published_bundle(wanted: Mapping[str, Any], found: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the section with the bundle that the CRD has for the same webhook: only a `ConversionPublication` changes it."""
+    section: dict[str, Any] = copy_json(dict(wanted))
+    config, published = _client_config_of(section), _client_config(found or {"spec": {}})
+    if "caBundle" in published and {**config, "caBundle": None} == {**published, "caBundle": None}:
+        config["caBundle"] = published["caBundle"]
+    return section
+
+
+def _client_config(crd: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns how the API server calls the webhook that converts the objects of a CRD; empty if there is none."""
+    return _client_config_of(crd["spec"].get("conversion") or {})
+
+
+def _client_config_of(section: Mapping[str, Any]) -> dict[str, Any]:
+    config: dict[str, Any] = (section.get("webhook") or {}).get("clientConfig") or {}
+    return config
+
+
 def has_section(crd: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Returns whether a CRD has the wanted section; a bundle that cert-manager injected stays."""
     found = copy_json(crd["spec"].get("conversion") or {})
@@ -40,90 +59,80 @@ def has_section(crd: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return bool(found == wanted)
 
 
-class ConversionRegistration:
-    """Writes the conversion section into CRDs, and repairs it after an edit.
-
-    `lost` is called when a section is not as it was published. Every replica runs one: all of them want the same, and a
-    section that is as wanted is not written.
-    """
+class ConversionPublication:
+    """The conversion section of one CRD; see `Publication`."""
 
     def __init__(
         self,
         client: Client,
         cache: Cache,
-        crds: Sequence[str],
+        name: str,
         address: WebhookAddress,
-        lost: Callable[[], None],
         *,
         annotations: Mapping[str, str] | None = None,
     ) -> None:
-        """`annotations` are added to the CRDs: that of cert-manager, which then injects its CA."""
+        """`annotations` are added to the CRD: that of cert-manager, which then injects its CA."""
         self._client = client
-        self._crds = crds
+        self._crd = name
         self._address = address
         self._annotations = dict(annotations or {})
-        self._bundle = b""
-        self._loop = RepairLoop(client, "repair the conversion of a CRD")
-        self._lost = lost
-        self._collections: dict[str, Collection[Dynamic]] = {
-            name: cache.collection(Cached(_CRDS, fields=f"metadata.name={name}")) for name in crds
-        }
+        self.name = f"conversion of CRD {name}"
+        self.collection: Collection[Dynamic] = cache.collection(Cached(_CRDS, fields=f"metadata.name={name}"))
 
-    def section(self) -> dict[str, Any]:
-        """Returns the wanted section with the bundle that was published last."""
-        return conversion_section(self._address, self._bundle)
+    def cached(self) -> Published | None:
+        """See `Publication`."""
+        entry = self.collection.entry(Key("", self._crd))
+        return None if entry is None else self.collection.view(entry)
 
-    async def publish(self, ca_bundle: bytes) -> None:
-        """Writes the section with this bundle; returns when the API server has stored it. Skips CRDs that are missing."""
-        self._bundle = ca_bundle
-        for name in self._crds:
-            try:
-                found = await self._client.get(_CRDS, name)
-            except NotFound:
-                continue
-            await self._write(found)
-
-    async def verify(self) -> None:
-        """Raises `ConfigError` for CRDs that do not name the operator's webhook."""
-        faults = []
-        for name in self._crds:
-            found = await self._client.get(_CRDS, name)
-            if not has_section(found, self.section()):
-                faults.append(name)
-        if faults:
-            raise ConfigError(
-                f"expected CRDs whose conversion is the operator's webhook ({self._address}), got others: "
-                f"{', '.join(faults)}; apply crd(..., conversion=Webhook(...)) of all versions, or let the operator write it: "
-                f'Operator(..., webhooks="install")'
-            )
-
-    async def run(self) -> None:
-        """Repairs the sections until cancelled."""
-        for collection in self._collections.values():
-            collection.subscribe(self._loop.trigger)
+    async def read(self) -> Published | None:
+        """See `Publication`."""
         try:
-            await self._loop.run(self._repair)
-        finally:
-            for collection in self._collections.values():
-                collection.unsubscribe(self._loop.trigger)
+            return await self._client.get(_CRDS, self._crd)
+        except NotFound:
+            return None
 
-    async def _repair(self) -> None:
-        for name, collection in self._collections.items():
-            entry = collection.entry(Key("", name))
-            if entry is not None and not has_section(collection.view(entry), self.section()):
-                self._lost()
-                await self._write(collection.view(entry))
-
-    async def _write(self, found: Mapping[str, Any]) -> None:
-        wanted = self.section()
+    def is_current(self, found: Published | None, bundle: bytes) -> bool:
+        """See `Publication`. A CRD that is missing is not created here."""
+        if found is None:
+            return True
         annotations = found["metadata"].get("annotations") or {}
-        if has_section(found, wanted) and self._annotations.items() <= annotations.items():
-            return
-        name = found["metadata"]["name"]
-        _log.info("writing the conversion of a CRD", crd=name)
+        return has_section(found, self._section(bundle)) and self._annotations.items() <= annotations.items()
+
+    def has_bundle(self, found: Published | None, bundle: bytes) -> bool:
+        """See `Publication`."""
+        return found is None or _client_config(found).get("caBundle") == _client_config_of(self._section(bundle)).get(
+            "caBundle"
+        )
+
+    def is_foreign(self, found: Published | None) -> bool:
+        """See `Publication`. One that names no webhook is not: without one, fields are lost."""
+        config = _client_config(found or {"spec": {}})
+        return bool(config) and {**config, "caBundle": None} != {**_client_config_of(self._section()), "caBundle": None}
+
+    async def write(self, found: Published | None, bundle: bytes) -> None:
+        """See `Publication`."""
+        assert found is not None
+        wanted = self._section(bundle)
+        _log.info("writing the conversion of a CRD", crd=self._crd)
         client_config: dict[str, Any] = {"url": None, "service": None} | wanted["webhook"]["clientConfig"]
         webhook = wanted["webhook"] | {"clientConfig": client_config}
-        change: dict[str, Any] = {"spec": {"conversion": wanted | {"webhook": webhook}}}
+        metadata: dict[str, Any] = {"resourceVersion": found["metadata"]["resourceVersion"]}
         if self._annotations:
-            change["metadata"] = {"annotations": self._annotations}
-        await self._client.patch(_CRDS, name, MergePatch(change))
+            metadata["annotations"] = self._annotations
+        change = {"metadata": metadata, "spec": {"conversion": wanted | {"webhook": webhook}}}
+        await self._client.patch(_CRDS, self._crd, MergePatch(change))
+
+    def _section(self, bundle: bytes = b"") -> dict[str, Any]:
+        return conversion_section(self._address, bundle)
+
+
+async def verify_conversions(client: Client, crds: Iterable[str], address: WebhookAddress) -> None:
+    """Raises `ConfigError` for CRDs that do not name the operator's webhook."""
+    wanted = conversion_section(address)
+    faults = [name for name in crds if not has_section(await client.get(_CRDS, name), wanted)]
+    if faults:
+        raise ConfigError(
+            f"expected CRDs whose conversion is the operator's webhook ({address}), got others: {', '.join(faults)}; apply "
+            f"crd(..., conversion=Webhook(...)) of all versions, or let the operator write it: "
+            f'Operator(..., webhooks="install")'
+        )

@@ -1,19 +1,24 @@
-"""`Registration`: keeps an operator's webhook configurations in the cluster as its code declares them."""
+"""Webhook configurations in the cluster: written as the operator's code declares them, verified, removed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from navarch.api import Dynamic, Key, Kind
 from navarch.cache import Cache, Cached, Collection
 from navarch.client import Client
-from navarch.errors import ConfigError, Conflict, NotFound
-from navarch.observe.logs import logger
-from navarch.webhook.configurations import MUTATING, VALIDATING, WebhookSet, is_configured, with_foreign_bundle
-from navarch.webhook.repair_loop import RepairLoop
+from navarch.errors import ConfigError, NotFound
+from navarch.webhook.configurations import (
+    MUTATING,
+    VALIDATING,
+    WebhookAddress,
+    WebhookSet,
+    is_configured,
+    with_foreign_bundle,
+)
+from navarch.webhook.publication import Published
 
-_log = logger("navarch.webhook")
 _KINDS = (MUTATING, VALIDATING)
 
 
@@ -45,52 +50,50 @@ async def verify_webhooks(client: Client, wanted: WebhookSet) -> None:
         )
 
 
-class Registration:
-    """Applies the configurations and repairs them after an edit or a deletion.
+class ConfigurationPublication:
+    """One webhook configuration in the cluster; see `Publication`."""
 
-    `lost` is called when a configuration is not as it was published. Every replica runs one: all of them want the same, and an apply that changes nothing writes nothing.
-    """
-
-    def __init__(self, client: Client, cache: Cache, wanted: WebhookSet, lost: Callable[[], None]) -> None:
+    def __init__(self, client: Client, cache: Cache, wanted: WebhookSet, kind: Kind) -> None:
         self._client = client
-        self.wanted = wanted
-        self._bundle = b""
-        self._loop = RepairLoop(client, "repair the webhook configurations")
-        self._lost = lost
-        name = wanted.operator
-        self._collections: dict[Kind, Collection[Dynamic]] = {
-            _kind(manifest): cache.collection(Cached(_kind(manifest), fields=f"metadata.name={name}"))
-            for manifest in wanted.configurations()
-        }
+        self._wanted = wanted
+        self._kind = kind
+        self.name = f"{kind.kind} {wanted.operator}"
+        self.collection: Collection[Dynamic] = cache.collection(Cached(kind, fields=f"metadata.name={wanted.operator}"))
 
-    async def publish(self, ca_bundle: bytes) -> None:
-        """Applies the configurations with this bundle; returns when the API server has stored them."""
-        self._bundle = ca_bundle
-        for manifest in self.wanted.configurations(ca_bundle):
-            await self._apply(manifest)
+    def cached(self) -> Published | None:
+        """See `Publication`."""
+        entry = self.collection.entry(Key("", self._wanted.operator))
+        return None if entry is None else self.collection.view(entry)
 
-    async def run(self) -> None:
-        """Repairs the configurations until cancelled."""
-        for collection in self._collections.values():
-            collection.subscribe(self._loop.trigger)
+    async def read(self) -> Published | None:
+        """See `Publication`."""
         try:
-            await self._loop.run(self._repair)
-        finally:
-            for collection in self._collections.values():
-                collection.unsubscribe(self._loop.trigger)
+            return await self._client.get(self._kind, self._wanted.operator)
+        except NotFound:
+            return None
 
-    async def _repair(self) -> None:
-        for manifest in self.wanted.configurations(self._bundle):
-            collection = self._collections[_kind(manifest)]
-            entry = collection.entry(Key("", self.wanted.operator))
-            if entry is None or not is_configured(collection.view(entry), manifest):
-                self._lost()
-                _log.warning("repairing a webhook configuration", configuration=_named(manifest))
-                await self._apply(manifest)
+    def is_current(self, found: Published | None, bundle: bytes) -> bool:
+        """See `Publication`."""
+        return found is not None and is_configured(found, self._manifest(bundle))
 
-    async def _apply(self, manifest: Mapping[str, Any]) -> None:
-        """Applies the configuration, and replaces it if others still own a part of it that is not wanted."""
-        stored = await self._client.apply(Dynamic(dict(manifest)), force=True)
+    def has_bundle(self, found: Published | None, bundle: bytes) -> bool:
+        """See `Publication`."""
+        trust = WebhookAddress().client_config("", bundle).get("caBundle")
+        entries = (found or {}).get("webhooks") or ()
+        return all((entry.get("clientConfig") or {}).get("caBundle") == trust for entry in entries)
+
+    def is_foreign(self, found: Published | None) -> bool:
+        """See `Publication`. One that has only another bundle is this release's."""
+        return found is not None and not self.is_current(found, b"")
+
+    async def write(self, found: Published | None, bundle: bytes) -> None:
+        """See `Publication`. Replaces the configuration if others still own a part of it that is not wanted."""
+        manifest = self._manifest(bundle)
+        if found is None:
+            await self._client.create(Dynamic(manifest))
+            return
+        version = found["metadata"]["resourceVersion"]
+        stored = await self._client.apply(Dynamic(manifest), force=True, resource_version=version)
         if is_configured(stored, manifest):
             return
         entries = {entry.get("name"): entry for entry in stored.get("webhooks") or ()}
@@ -98,15 +101,16 @@ class Registration:
         replaced["webhooks"] = [
             with_foreign_bundle(entry, entries.get(entry["name"], {})) for entry in manifest["webhooks"]
         ]
-        try:
-            await self._client.replace(replaced)
-        except (Conflict, NotFound):  # somebody was faster: the watch tells of it
-            self._loop.trigger()
+        await self._client.replace(replaced)
+
+    def _manifest(self, bundle: bytes) -> dict[str, Any]:
+        return next(each for each in self._wanted.configurations(bundle) if each["kind"] == self._kind.kind)
+
+
+def publications_of(client: Client, cache: Cache, wanted: WebhookSet) -> list[ConfigurationPublication]:
+    """Returns the configurations that the operator declares; every replica looks after all of them."""
+    return [ConfigurationPublication(client, cache, wanted, _kind(each)) for each in wanted.configurations()]
 
 
 def _kind(manifest: Mapping[str, Any]) -> Kind:
     return MUTATING if manifest["kind"] == MUTATING.kind else VALIDATING
-
-
-def _named(manifest: Mapping[str, Any]) -> str:
-    return f"{manifest['kind']} {manifest['metadata']['name']}"
