@@ -107,7 +107,7 @@ async def _install(
     wanted = crd(*versions)
     if conversion is not None:
         wanted["spec"]["conversion"] = conversion
-    await install_crd(client, wanted, force=force)
+    await install_crd(client, wanted, force=force, versions=versions)
 
 
 async def install_crd(
@@ -117,10 +117,12 @@ async def install_crd(
     force: bool = False,
     is_converted: bool = False,
     remedy: str = _FORCE,
+    versions: Sequence[Custom] = (),
 ) -> bool:
     """Applies the CRD as the client's field manager if it differs, and returns whether it did.
 
-    `is_converted` says that the operator adds the conversion of its versions when it runs.
+    `is_converted` says that the operator adds the conversion of its versions when it runs. `versions` are the classes of an
+    operator that starts: a CRD of a later release that serves them stays as it is.
 
     Raises `CrdError` for a change that takes something away, and for a CRD of another manager, unless `force` is set; `remedy`
     is how the user sets it. A version with stored objects is never dropped.
@@ -133,6 +135,8 @@ async def install_crd(
         if found is not None and _is_up_to_date(wanted, found):
             return False
         _refuse_stored_versions(wanted, found)
+        if versions and not force and found is not None and _is_of_later_release(versions, wanted, found):
+            return False
         if not force:
             _refuse_to_break(wanted, found, client.options.manager, remedy)
             if not is_converted:
@@ -199,12 +203,39 @@ def _refuse_stored_versions(wanted: Mapping[str, Any], found: Dynamic | None) ->
         return
     ours = {version["name"] for version in wanted["spec"]["versions"]}
     stored = set((found.get("status") or {}).get("storedVersions") or ()) - ours
-    if stored:
+    if not stored:
+        return
+    from navarch.schema.compatibility import newer_versions  # noqa: PLC0415 - takes as long as all other imports
+
+    if newer := stored & {*newer_versions(found, wanted)}:
         raise CrdError(
-            f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but objects may still be stored as "
-            f"{_listed(stored)}; keep the classes of these versions and convert them (@operator.convert), or rewrite the objects "
-            f"first: navarch migrate {found.name}"
+            f"CRD {found.name}: expected to know its versions, but a later release stores objects as {_listed(newer)}, which "
+            f"this one, with {_listed(ours)}, can neither read nor convert; run the later release"
         )
+    raise CrdError(
+        f"CRD {found.name}: expected to replace its versions by {_listed(ours)}, but objects may still be stored as "
+        f"{_listed(stored)}; keep the classes of these versions and convert them (@operator.convert), or rewrite the objects "
+        f"first: navarch migrate {found.name}"
+    )
+
+
+def _is_of_later_release(versions: Sequence[Custom], wanted: Mapping[str, Any], found: Dynamic) -> bool:
+    """Returns whether a later release has installed the CRD: in a rolling update it stays as that release needs it.
+
+    Raises `CrdError` if this release's versions are no longer served.
+    """
+    from navarch.schema.compatibility import newer_versions  # noqa: PLC0415 - as above
+
+    newer = newer_versions(found, wanted)
+    if not newer:
+        return False
+    if faults := [fault for version in versions for fault in _faults(version, found)]:
+        raise CrdError(
+            f"CRD {found.name}: expected to run beside the later release that installed version {_listed(newer)}, but "
+            f"{'; '.join(faults)}; run the later release"
+        )
+    _log.warning("a later release has installed this CRD: it stays as it is", crd=found.name, versions=_listed(newer))
+    return True
 
 
 def _refuse_to_break(wanted: Mapping[str, Any], found: Dynamic | None, manager: str, remedy: str) -> None:

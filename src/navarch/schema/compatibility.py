@@ -6,6 +6,7 @@ too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -67,6 +68,30 @@ def compare_versions(crd: Mapping[str, Any]) -> list[CrdChange]:
         for change in _schemas(_schema(source), _schema(target), source["name"])
         if change.verdict == "loses"
     ]
+
+
+def newer_versions(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Returns the versions of `old` that are newer than all of `new`: `old` is then of a later release.
+
+    v1beta1 is newer than v1alpha1, v1 than v1beta1, v2alpha1 than v1. Names of another form count as the oldest.
+
+    >>> def of(*names):
+    ...     return {"spec": {"versions": [{"name": name} for name in names]}}
+    >>> newer_versions(of("v1alpha1", "v1", "v2beta1"), of("v1beta1", "v1"))
+    ['v2beta1']
+    """
+    newest = max((_age(version["name"]) for version in new["spec"]["versions"]), default=_OLDEST)
+    return [version["name"] for version in old["spec"]["versions"] if _age(version["name"]) > newest]
+
+
+_VERSION: Final = re.compile(r"v([0-9]+)(?:(alpha|beta)([0-9]+))?")
+_OLDEST: Final = (0, "", 0)
+
+
+def _age(version: str) -> tuple[int, str, int]:
+    """Returns what orders versions by the time at which a kind usually gets them."""
+    found = _VERSION.fullmatch(version)
+    return (int(found[1]), found[2] or "stable", int(found[3] or 0)) if found else _OLDEST
 
 
 # The definition as a whole

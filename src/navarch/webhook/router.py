@@ -46,7 +46,11 @@ class WebhookRouter:
             return self._routes[path]
         except KeyError:
             known = ", ".join(sorted(self._routes))
-            raise ReviewError(404, f"expected the path of a webhook ({known}), got {path[:200]}") from None
+            raise ReviewError(
+                404,
+                f"expected the path of a webhook of this replica ({known}), got {path[:200]}; in a rolling update, a replica "
+                f"of the other release has it: try again until all replicas are updated",
+            ) from None
 
     async def answer(self, path: str, body: bytes) -> WebhookAnswer:
         """Returns the answer to a body; never raises."""
