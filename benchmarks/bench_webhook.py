@@ -13,8 +13,11 @@ asked for the new version; and without one, with all objects in a single review.
 
 A migration is killed again and again, and the objects afterwards are compared with those before.
 
-About ten minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=admission` for one of
-the parts admission, conversion and migration.
+A CA that lives for a minute rotates twice while requests go to the real API server, which calls two replicas of ours behind a
+balancer of connections; every tenth request has to be denied.
+
+About twelve minutes; `BENCH_SECONDS=3` for a short load, `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=admission` for one of
+the parts admission, conversion, migration and rotation.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from filling import Stock
 from measuring import Report, Row, Run, console, in_turns, least, row, row_at_least, within
 from webhooks.conversions import measure_conversion
 from webhooks.migrations import measure_migration
+from webhooks.rotations import measure_rotation
 from webhooks.servers import Hall
 from widgets import GROUP, NAMESPACE, PLURAL, VERSION
 
@@ -43,6 +47,8 @@ _WARM_SECONDS, _FULL_SECONDS = 2.0, SECONDS / 3
 _NOTE_BYTES = 1000
 COUNT = 5000
 MIGRATED, KILLS = 10_000, 5
+REQUESTS, ROTATIONS, CA_SECONDS = 500, 2, 60.0
+ENOUGH = 0.95 * REQUESTS
 _WIDGET = f"/apis/{GROUP}/{VERSION}/namespaces/{NAMESPACE}/{PLURAL}/widget-00000"
 
 Runs = Mapping[str, list[Run]]
@@ -50,9 +56,11 @@ Runs = Mapping[str, list[Run]]
 
 def main() -> None:
     """Measures the parts that are chosen, and reports after each."""
-    prepare()
     report = Report("webhook")
-    for name in (os.environ.get("BENCH_PARTS") or ",".join(_PARTS)).split(","):
+    chosen = (os.environ.get("BENCH_PARTS") or ",".join(_PARTS)).split(",")
+    if {*chosen} - _WITHOUT_PEERS:
+        prepare()
+    for name in chosen:
         report.rows += _PARTS[name]()
         report.publish(in_part=True)
 
@@ -110,7 +118,34 @@ def _migration() -> list[Row]:
     ]
 
 
-_PARTS = {"admission": _admission, "conversion": _conversion, "migration": _migration}
+def _rotation() -> list[Row]:
+    """Counts what is refused or lost: there is no peer that rotates its CA, and the target is nothing."""
+    found = measure_rotation(REQUESTS, ROTATIONS, CA_SECONDS)
+    claim = f"the CA rotates {ROTATIONS} times under {REQUESTS} requests a second, two replicas"
+    return [
+        Row(
+            claim=f"{claim}: refused or lost",
+            unit="requests",
+            ours=found.wrong,
+            peers={},
+            ratio=found.wrong,
+            target="at most 0 requests",
+            met=found.wrong == 0,
+        ),
+        Row(
+            claim=f"{claim}: sent and answered",
+            unit="1/s",
+            ours=round(found.rate, 1),
+            peers={},
+            ratio=round(found.rate / REQUESTS, 3),
+            target=f"at least {ENOUGH:g} 1/s",
+            met=found.rate >= ENOUGH,
+        ),
+    ]
+
+
+_PARTS = {"admission": _admission, "conversion": _conversion, "migration": _migration, "rotation": _rotation}
+_WITHOUT_PEERS = {"migration", "rotation"}
 
 
 def _widget(cluster: rig.Cluster) -> tuple[dict[str, Any], float]:

@@ -218,7 +218,11 @@ async def test_old_client_may_keep_its_connection(wire: Wire) -> None:
     ("sent", "status", "words"),
     [
         (request(b"", method="GET"), 405, "expected POST, got GET"),
-        (request(b"", path="/elsewhere"), 404, f"expected the path of a webhook ({PATH}), got /elsewhere"),
+        (
+            request(b"", path="/elsewhere"),
+            404,
+            f"a webhook of this replica ({PATH}), got /elsewhere; in a rolling update",
+        ),
         (b"hello\r\n\r\n", 400, "head of an HTTP request"),
         (b"POST  / HTTP/1.1\r\n\r\n", 400, "head of an HTTP request"),
         (b"POST https://a/b HTTP/1.1\r\n\r\n", 400, "head of an HTTP request"),
