@@ -36,7 +36,7 @@ def drawn(shown: RunModel, width: int, height: int) -> list[str]:
 def test_panel_shows_everything_at_80_columns() -> None:
     """Names are not cut, and what looks like markup is text."""
     lines = drawn(model(), 80, 24)
-    assert lines[1] == "cache on cluster dev  running  up 2m 5s  leader  reloads 3, last 0.42 s"
+    assert lines[1] == "cache on cluster dev  running  up 2m 5s  leader  reloads 3, 0.42 s"
     assert lines[2].split() == ["CONTROLLER", "QUEUE", "BUSY", "RECONCILES", "PER", "S", "ERRORS", "TOOK"]
     assert lines[3].split() == ["memcached", "3", "2/16", "61", "1.0", "1", "1.0", "s"]
     assert lines[4].startswith("[b]x")
@@ -56,6 +56,16 @@ def test_panel_fits_any_terminal(width: int, height: int) -> None:
 def test_watches_that_do_not_fit_are_counted() -> None:
     """So that nobody takes the list for complete."""
     assert drawn(model(), 80, 11)[-1] == "and 2 more"
+
+
+def test_traceback_ends_with_the_code_of_the_project() -> None:
+    """The frames of the runtime are in the log of production; here they would fill the terminal."""
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+    display = LiveDisplay(console)
+    display.record('{"level": "error", "event": "failed", "exception": "yours, line 3\\ncalled by:\\nthe runtime"}')
+    display.flush()
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue() == "error   failed\nyours, line 3\n"
 
 
 def test_text_of_others_cannot_break_the_view() -> None:

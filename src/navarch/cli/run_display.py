@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from navarch.observe import logs
+from navarch.observe.rendering import CALLED_BY
 from navarch.project.dev.messages import EventReported, LoadFailed, WatchState
 from navarch.project.dev.run_model import ControllerRow, RunModel
 from navarch.project.dev.supervisor import Level
@@ -119,7 +120,8 @@ class LiveDisplay:
             return
         self._print(_record(found))
         if failure := found.get("exception"):
-            self._print(Text(_printable(str(failure)), "bright_black"))
+            own, _, _ = str(failure).partition(CALLED_BY)
+            self._print(Text(_printable(own.rstrip()), "bright_black"))
 
     def event(self, event: EventReported) -> None:
         """See `RunDisplay`."""
@@ -191,7 +193,7 @@ def _head(model: RunModel, now: float) -> Text:
     if model.is_leading is not None:
         text.append("  leader" if model.is_leading else "  waits to lead")
     if model.reload:
-        last = f", last {model.reload_seconds:.2f} s" if model.reload_seconds is not None else ""
+        last = f", {model.reload_seconds:.2f} s" if model.reload_seconds is not None else ""
         text.append(f"  reloads {model.reloads}{last}")
     if model.dropped:
         text.append(f"  {model.dropped} logs too fast to show", "yellow")

@@ -15,7 +15,8 @@ from navarch.observe.source_lines import split_frames
 
 _OWN_NAMES: Final = ("time", "level", "logger", "event", "exception")
 _YOURS: Final = "Traceback (most recent call last), the operator's own code first:\n"
-_CALLED_BY: Final = "called by:\n"
+CALLED_BY: Final = "called by:\n"
+"""Separates the frames of the operator's code from those of the runtime."""
 _CONTAINERS: Final = (list, tuple, set, frozenset)
 _GREY, _BOLD, _RESET = "\x1b[90m", "\x1b[1m", "\x1b[0m"
 _COLOURS: Final = {"DEBUG": "\x1b[90m", "INFO": "\x1b[32m", "WARNING": "\x1b[33m", "ERROR": "\x1b[31m"}
@@ -78,7 +79,7 @@ def _failure(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     if error.__cause__ is not None or error.__context__ is not None or not ours or not theirs:
         return formatter.formatException(record.exc_info)
     lines = [_YOURS, *traceback.format_list(theirs), *traceback.format_exception_only(error)]
-    return "".join([*lines, _CALLED_BY, *traceback.format_list(ours)]).rstrip("\n")
+    return "".join([*lines, CALLED_BY, *traceback.format_list(ours)]).rstrip("\n")
 
 
 class Words:
