@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,7 +39,9 @@ def doctor(
 
 
 def _findings(context: str | None) -> list[Finding]:
-    from navarch._base.clock import SystemClock  # noqa: PLC0415 - `navarch --help` needs none of these
+    import asyncio  # noqa: PLC0415 - `navarch --help` needs none of these
+
+    from navarch._base.clock import SystemClock  # noqa: PLC0415 - as above
     from navarch.project.doctor import environment  # noqa: PLC0415 - as above
     from navarch.project.doctor.cluster_state import check_cluster  # noqa: PLC0415 - as above
     from navarch.project.doctor.project_state import check_project, needed_extras  # noqa: PLC0415 - as above

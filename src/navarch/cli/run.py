@@ -42,7 +42,7 @@ def run(
     flags: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- FLAG...]", help="Further flags of the operator's program: see python -m PACKAGE --help."
+            metavar="FLAG", help="Flags of the operator's program, after `--`: see python -m PACKAGE --help."
         ),
     ] = None,
     *,
