@@ -121,7 +121,7 @@ def _migration() -> list[Row]:
 def _rotation() -> list[Row]:
     """Counts what is refused or lost: there is no peer that rotates its CA, and the target is nothing."""
     found = measure_rotation(REQUESTS, ROTATIONS, CA_SECONDS)
-    claim = f"the CA rotates {ROTATIONS} times under {REQUESTS} requests a second, two replicas"
+    claim = f"the CA of two replicas rotates {ROTATIONS} times under requests to the real API server"
     return [
         Row(
             claim=f"{claim}: refused or lost",
@@ -133,7 +133,7 @@ def _rotation() -> list[Row]:
             met=found.wrong == 0,
         ),
         Row(
-            claim=f"{claim}: sent and answered",
+            claim=f"{claim}: answered of {REQUESTS} a second",
             unit="1/s",
             ours=round(found.rate, 1),
             peers={},
