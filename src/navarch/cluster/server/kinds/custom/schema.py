@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from navarch.api.json_patch import copy_json
 from navarch.cluster.server.kinds.builtin.generic.go_types import DecodePath
@@ -16,11 +19,11 @@ from navarch.cluster.server.wire.status_errors import StatusError
 from navarch.errors import Cause
 from navarch.k8s.published import META
 from navarch.schema import cel
-from navarch.schema.values.checks import compile_check
+from navarch.schema.values.checks import Check, compile_check
 from navarch.schema.values.defaulting import prune_unknown
 from navarch.schema.values.embedded import compile_embedded
 from navarch.schema.values.list_types import MISSING, compile_uniqueness
-from navarch.schema.values.rules import compile_rules
+from navarch.schema.values.rules import RuleNode, compile_rules
 from navarch.schema.values.violations import SchemaViolation, causes
 
 Fill = Callable[[Any], None]
@@ -172,21 +175,63 @@ _NOT_ASKED: Final = Cause(
 )
 
 
+_ValueCheck = Callable[[Any], list[SchemaViolation]]
+
+
+class _CompiledSchema(NamedTuple):
+    """The functions of a structural schema. They have no state, so that equal schemas can share them."""
+
+    check: Check
+    check_status: Check | None
+    embedded: _ValueCheck | None
+    uniqueness: _ValueCheck | None
+    rules: RuleNode | None
+    fill: Fill | None
+    knows: Knows | None
+
+
+_compiled_schemas: dict[bytes, _CompiledSchema] = {}
+"""The last compiled schemas by their digest, oldest first: tests install the same CRDs again and again, on fresh clusters."""
+_MOST_COMPILED: Final = 16
+_LARGEST_SHARED: Final = 256 * 1024
+
+
+def _compiled(document: Json) -> _CompiledSchema:
+    """Returns the functions of a schema; those of an equal schema of before, unless it is very large."""
+    content = msgspec.json.encode(document)
+    digest = hashlib.sha256(content).digest()
+    made = _compiled_schemas.pop(digest, None) or _compile(document)
+    if len(content) <= _LARGEST_SHARED:
+        _compiled_schemas[digest] = made
+        if len(_compiled_schemas) > _MOST_COMPILED:
+            del _compiled_schemas[next(iter(_compiled_schemas))]
+    return made
+
+
+def _compile(document: Json) -> _CompiledSchema:
+    status = (document.get("properties") or {}).get("status")
+    return _CompiledSchema(
+        check=compile_check(document, root=True),
+        check_status=compile_check(status) if status else None,
+        embedded=compile_embedded(document),
+        uniqueness=compile_uniqueness(document),
+        rules=compile_rules(document, is_object=True),
+        fill=compile_filling(document),
+        knows=compile_knowing(document, own=_ITS_OWN),
+    )
+
+
 class CustomSchema:
     """A structural schema, compiled."""
 
     def __init__(self, document: Json) -> None:
         self.document: Mapping[str, Any] = document
         self._document = document
-        self._check = compile_check(document, root=True)
-        status = (document.get("properties") or {}).get("status")
-        self._check_status = compile_check(status) if status else None
-        self._embedded = compile_embedded(document)
-        self._uniqueness = compile_uniqueness(document)
-        self._rules = compile_rules(document, is_object=True)
         self._metadata = struct_of(_OBJECT_META)
-        self._fill = compile_filling(document)
-        self._knows = compile_knowing(document, own=_ITS_OWN)
+        made = _compiled(document)
+        self._check, self._check_status = made.check, made.check_status
+        self._embedded, self._uniqueness, self._rules = made.embedded, made.uniqueness, made.rules
+        self._fill, self._knows = made.fill, made.knows
 
     def zero(self) -> Json:
         """Metadata are always there."""
