@@ -27,7 +27,7 @@ hypothesis.settings.load_profile(PROFILE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test` tries a quarter of the generated examples: `make e2e` runs those tests again, with all of them."""
+    """`make test` tries an eighth of the generated examples: `make e2e` runs those tests again, with all of them."""
     for item in items:
         if PROFILE == FULL and hypothesis.is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker(pytest.mark.long)

@@ -1,4 +1,4 @@
-"""How many examples a test with generated input has: all in `make e2e`, a quarter in `make test`.
+"""How many examples a test with generated input has: all in `make e2e`, an eighth in `make test`.
 
 The profile `quick` of tests/conftest.py is for tests that have Hypothesis' own number; `examples` is for all others.
 """
@@ -16,10 +16,10 @@ _LEAST = 10
 
 
 def quick(number: int) -> int:
-    """Returns a quarter of that many."""
-    return max(_LEAST, number // 4)
+    """Returns an eighth of that many."""
+    return max(_LEAST, number // 8)
 
 
 def examples(number: int, **more: Any) -> settings:
-    """Returns settings with that many examples; in `make test` with a quarter."""
+    """Returns settings with that many examples; in `make test` with an eighth."""
     return settings(max_examples=quick(number) if PROFILE == QUICK else number, **more)

@@ -10,8 +10,9 @@ from itertools import count
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
+from example_counts import examples
 from navarch import (
     Duration,
     IntOrString,
@@ -170,7 +171,7 @@ def test_missing_hypothesis_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         getattr(testing, "round_trips")  # noqa: B009 - the import is what fails
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(drawn_objects(Many, schema_of(Many)))
 def test_drawn_objects_are_valid(value: Any) -> None:
     """As the server would find them."""

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from example_counts import examples
 from navarch import Resource, Spec, Status
 from navarch.api.json_patch import copy_json
 from navarch.errors import ConversionError, DefinitionError
@@ -413,7 +414,7 @@ _OBJECTS = st.sampled_from(sorted(_SPECS)).flatmap(
 _WAYS = st.lists(st.sampled_from(sorted(_SPECS)), max_size=6)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(_OBJECTS, _WAYS)
 def test_no_way_through_the_versions_loses_a_field(value: Json, way: list[str]) -> None:
     """Whatever versions an object passes, it comes back with all that it had, and with nothing but defaults added."""
@@ -441,7 +442,7 @@ def _assert_holds(found: Any, expected: Any) -> None:
         assert isinstance(found, bool) is isinstance(expected, bool)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(_OBJECTS, _WAYS)
 def test_repeated_conversions_are_stable(value: Json, way: list[str]) -> None:
     """The second round gives exactly the objects of the first: the annotation does not grow."""

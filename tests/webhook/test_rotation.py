@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from example_counts import examples
 from navarch.certificates import hosts_of, is_signed_by, parse_certificates, renewal_time
 from navarch.errors import ConfigError
 from navarch.webhook.certificate_options import Certificates
@@ -223,7 +224,7 @@ KEYS = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150, deadline=None)
 @given(
     changes=st.dictionaries(KEYS, PARTS, max_size=6),
     days=st.integers(min_value=0, max_value=200),
@@ -310,5 +311,5 @@ class Replicas(RuleBasedStateMachine):
                     assert is_signed_by([certificate], trusted), "expected a bundle that trusts every certificate"
 
 
-Replicas.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Replicas.TestCase.settings = examples(60, stateful_step_count=40, deadline=None)
 TestReplicas = Replicas.TestCase
