@@ -57,9 +57,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _store_cases(metafunc: pytest.Metafunc) -> list[Any]:
-    """Reads are the same on every store: `make test` has writes and watches on each of them, `make e2e` the rest."""
-    marks = [] if metafunc.module.__name__.endswith(("write", "watch")) else [pytest.mark.long]
-    return [pytest.param(store, marks=marks) for store in _STORES]
+    """Reads are the same on every store, and a file is the storage in memory with a log: `make test` has writes and
+    watches on etcd, `make e2e` all of them on both.
+    """
+    depends_on_store = metafunc.module.__name__.endswith(("write", "watch"))
+    return [
+        pytest.param(store, marks=[] if depends_on_store and store == "on etcd" else [pytest.mark.long])
+        for store in _STORES
+    ]
 
 
 def _needs_rig(metafunc: pytest.Metafunc, marks: list[str]) -> bool:

@@ -139,7 +139,7 @@ async def test_missing_permissions_are_told_without_a_traceback(tmp_path: Path) 
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
 @pytest.mark.parametrize("source", [program(), STUCK], ids=["idle", "a thread that never ends"])
 async def test_signal_ends_in_good_order(tmp_path: Path, number: signal.Signals, source: str) -> None:
     """The exit code is 0, also if something could not be finished."""

@@ -75,7 +75,7 @@ async def assert_served(target: Target, kind: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "spec"),
     [
-        pytest.param("StatefulSet", {**SETS, "podManagementPolicy": "Parallel"}, id="parallel"),
+        pytest.param("StatefulSet", {**SETS, "podManagementPolicy": "Parallel"}, id="parallel", marks=pytest.mark.long),
         pytest.param(
             "StatefulSet", {**SETS, "podManagementPolicy": "OrderedReady"}, id="ordered", marks=pytest.mark.long
         ),

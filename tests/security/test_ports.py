@@ -31,8 +31,8 @@ _KINDS = {
 }
 _ASKED = ("as-started", "not-root", "no-namespaces", "no-namespaces-not-root")
 _REFUSED = ("no-pidfd-getfd", "no-pidfd-getfd-no-namespaces")
-_LONG = ("not-root", "no-namespaces")
-"""Between the machine that allows most and the one that allows least; `make e2e` tries them, too."""
+_LEAST = ("no-namespaces-not-root", "no-pidfd-getfd")
+"""The machines that allow least."""
 _PYTHON_OF_ALL = "/usr/bin/python3"
 _needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or not Path(_PYTHON_OF_ALL).exists(),
@@ -40,15 +40,15 @@ _needs_root = pytest.mark.skipif(
 )
 
 
-def _kinds(*names: str) -> pytest.MarkDecorator:
-    """The kinds of machine that a test runs on."""
+def _kinds(*names: str, on_least: bool = False) -> pytest.MarkDecorator:
+    """The kinds of machine that a test runs on: in `make test` the first, and with `on_least` the one that allows least."""
     can_unshare = shutil.which("unshare") is not None and os.geteuid() == 0
     skipped = pytest.mark.skipif(not can_unshare, reason="becomes somebody else with unshare, as root")
-    between = _LONG if {"as-started", "no-namespaces-not-root"} <= {*names} else ()
+    others = {*names[1:]} - ({*_LEAST} if on_least else set())
     cases = [
         pytest.param(
             name,
-            marks=[*([skipped] if "not-root" in name else []), *([pytest.mark.long] if name in between else [])],
+            marks=[*([skipped] if "not-root" in name else []), *([pytest.mark.long] if name in others else [])],
         )
         for name in names
     ]
@@ -163,7 +163,7 @@ async def _answer(host: str, port: int) -> str:
         writer.close()
 
 
-@_kinds(*_ASKED)
+@_kinds(*_ASKED, on_least=True)
 async def test_no_socket_is_bound_outside_of_loopback(machine: Machine) -> None:
     """However it is bound: by its first datagram, by `listen` alone, by a thread or a child, or after it was connected."""
     token = long_while()
@@ -178,7 +178,7 @@ async def test_no_socket_is_bound_outside_of_loopback(machine: Machine) -> None:
     assert {(socket.protocol, socket.port) for socket in found} >= {("tcp", 9001), ("tcp6", 9002), ("udp", 9001)}
 
 
-@_kinds("as-started", "no-namespaces-not-root")
+@_kinds("as-started", "no-namespaces-not-root", on_least=True)
 async def test_addresses_and_ways_of_others_are_refused(machine: Machine) -> None:
     """As in a pod with a network of its own; ways to the network that nobody would be asked about are not there."""
     other = await machine.run(shell("sleep 100"), name="other")

@@ -31,7 +31,7 @@ _STRAYS = (
 )
 
 
-@pytest.fixture(params=_KINDS)
+@pytest.fixture(params=[pytest.param(kind, marks=[pytest.mark.long] if "pidfd" in kind else []) for kind in _KINDS])
 async def machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Machine]:

@@ -405,7 +405,9 @@ async def test_bad_images_change_nothing_while_a_cluster_runs(program: Program) 
     assert "Traceback" not in served.log()
 
 
-@pytest.mark.parametrize("harm", [_garbage, _wrong_types, _folder, _fifo, _huge])
+@pytest.mark.parametrize(
+    "harm", [_garbage, _huge, *(pytest.param(harm, marks=pytest.mark.long) for harm in (_wrong_types, _folder, _fifo))]
+)
 def test_bad_images_are_refused_by_commands(program: Program, harm: Callable[[Path], None]) -> None:
     """With the file and the remedy, when a cluster is started and when an image is added; the file stays as it is."""
     folder = ClusterFolder(program.root, "dev")

@@ -106,7 +106,7 @@ def _waits_for(pod: Pod) -> str | None:
 Mode = Literal["namespaces", "bare"]
 
 
-@pytest.fixture(params=["namespaces", "bare"])
+@pytest.fixture(params=["namespaces", pytest.param("bare", marks=pytest.mark.long)])
 def mode(request: pytest.FixtureRequest) -> Mode:
     """Whether the machine gives namespaces to containers."""
     found: Mode = request.param

@@ -16,10 +16,10 @@ SOURCE = Path(__file__).parents[1] / "src"
     ("variable", "value"),
     [
         ("ETCD_OPERATOR_HEALTH", "nowhere"),
-        ("ETCD_OPERATOR_METRICS", "nowhere"),
-        ("ETCD_OPERATOR_NAMESPACES", "team-a,nowhere*"),
-        ("ETCD_OPERATOR_NAMESPACES", "nowhere,"),
-        ("ETCD_OPERATOR_MAX_SNAPSHOT", "nowhere"),
+        pytest.param("ETCD_OPERATOR_METRICS", "nowhere", marks=pytest.mark.long),
+        pytest.param("ETCD_OPERATOR_NAMESPACES", "team-a,nowhere*", marks=pytest.mark.long),
+        pytest.param("ETCD_OPERATOR_NAMESPACES", "nowhere,", marks=pytest.mark.long),
+        pytest.param("ETCD_OPERATOR_MAX_SNAPSHOT", "nowhere", marks=pytest.mark.long),
     ],
 )
 def test_a_value_that_is_none_is_refused_in_a_sentence(variable: str, value: str) -> None:
