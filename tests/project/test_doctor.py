@@ -12,12 +12,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import yaml
 
-from navarch._base.clock import ManualClock
+from navarch._base.clock import ManualClock, SystemClock
+from navarch.k8s.core.v1 import ConfigMap
+from navarch.operator import Operator
 from navarch.operator.crds import CrdFindings, SchemaDifference
 from navarch.project.doctor import cluster_state, environment
 from navarch.project.doctor.finding import time_limit
 from navarch.project.doctor.project_state import ProjectState, check_project
+from navarch.testing import Cluster
 from run_projects import PROJECT, write_project
 
 
@@ -121,6 +125,39 @@ async def test_unusable_kubeconfig_is_a_finding(tmp_path: Path, monkeypatch: pyt
     assert [(each.check, each.state, each.fix) for each in found.findings] == [
         ("cluster", "fail", 'eval "$(navarch cluster up)"')
     ]
+
+
+async def test_token_that_is_refused_is_told_from_a_server_that_does_not_answer(
+    http_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An expired token is renewed, a missing server started; with the right token all is well."""
+    assert http_cluster.access is not None
+    config, file = yaml.safe_load(http_cluster.access.kubeconfig_file()), tmp_path / "kubeconfig"
+    monkeypatch.setenv("KUBECONFIG", str(file))
+    file.write_text(yaml.safe_dump(config))
+    found = await cluster_state.check_cluster(None, ProjectState(), SystemClock())
+    assert states(found.findings) == {"cluster": "ok", "clock": "ok"}
+    assert found.minor == 36
+    config["users"][0]["user"] = {"token": "expired"}
+    file.write_text(yaml.safe_dump(config))
+    (finding,) = (await cluster_state.check_cluster(None, ProjectState(), SystemClock())).findings
+    assert (finding.state, "log in again" in finding.fix) == ("fail", True)
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:9"
+    file.write_text(yaml.safe_dump(config))
+    monkeypatch.setattr(cluster_state, "_SECONDS", 0.2)
+    (finding,) = (await cluster_state.check_cluster(None, ProjectState(), SystemClock())).findings
+    assert (finding.state, finding.fix) == ("fail", 'eval "$(navarch cluster up)"')
+
+
+async def test_missing_permissions_are_listed(cluster: Cluster) -> None:
+    """The first ones by name; the administrator has all."""
+    operator = Operator("probe-operator", crds="verify")
+    operator.controller(ConfigMap)(lambda _config, _ctx: None)
+    finding = await cluster_state._check_permissions(cluster.client_as("nobody"), operator, SystemClock())
+    assert finding.state == "fail"
+    assert finding.detail.startswith("missing: ")
+    assert "configmaps" in finding.detail
+    assert (await cluster_state._check_permissions(cluster.client, operator, SystemClock())).state == "ok"
 
 
 def test_folder_without_a_project_is_a_warning(tmp_path: Path) -> None:
