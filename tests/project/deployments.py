@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -52,8 +52,13 @@ def objects(project: Project) -> list[Dynamic]:
 
 
 @asynccontextmanager
-async def deployed(project: Project, folder: Path) -> AsyncIterator[Cluster]:
-    """A cluster with one node on which the image of the operator is this machine's Python, and the installation on it."""
+async def deployed(
+    project: Project, folder: Path, *, prepare: Callable[[list[Dynamic]], list[Dynamic]] = list
+) -> AsyncIterator[Cluster]:
+    """A cluster with one node on which the image of the operator is this machine's Python, and the installation on it.
+
+    `prepare` adds what others would bring.
+    """
     images = folder / "images.json"
     if os.geteuid() == 0:
         (project.root / "config/patches").mkdir()
@@ -62,7 +67,7 @@ async def deployed(project: Project, folder: Path) -> AsyncIterator[Cluster]:
     image = {"name": "controller", "argv": [sys.executable, "-m", PACKAGE], "env": {"PYTHONPATH": ":".join(paths)}}
     images.write_bytes(msgspec.json.encode([image]))
     async with over_https(ComponentOptions(nodes=1, images=images)) as cluster:
-        for each in objects(project):
+        for each in prepare(objects(project)):
             await cluster.apply(each)
         yield cluster
 
@@ -71,7 +76,7 @@ async def replicas(cluster: Cluster) -> list[str]:
     """What became of the operator's pods."""
     pods = await cluster.list(Pod, namespace=NAMESPACE)
     states = [each for pod in pods for each in pod.status.container_statuses or []]
-    return ["ready" if each.ready else repr(each.last_state or each.state) for each in states]
+    return ["ready" if each.ready else f"{each.last_state} {each.state}" for each in states]
 
 
 async def ready(cluster: Cluster) -> None:
