@@ -210,6 +210,50 @@ def test_requests_that_cannot_be(project: Project, changes: dict[str, object], r
     assert files_of(project.root) == before
 
 
+CRD = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io}
+spec:
+  group: cert-manager.io
+  names: {kind: Issuer, plural: issuers}
+  scope: Namespaced
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties: {spec: {type: object, properties: {server: {type: string}}}}
+"""
+
+
+def test_kind_of_another_project_comes_from_its_crd(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """--crd writes typed classes, and the reconciler imports them; PROJECT says that the kind is external."""
+    file = tmp_path_factory.mktemp("crds") / "issuers.yaml"
+    file.write_text(CRD)
+    request = asking(group="cert-manager.io", version="v1", kind="Issuer", resource=False, crd=file)
+    project = create_api(project, request).project
+    (entry,) = project.file.resources
+    assert (entry.external, entry.api, entry.key) == (True, None, ("cert-manager.io", "v1", "Issuer"))
+    module = f"src/{entry.path.replace('.', '/')}.py"
+    assert "class Issuer(" in (project.root / module).read_text()
+    assert f"from {entry.path} import Issuer" in (project.root / f"{PACKAGE}/controllers/issuer.py").read_text()
+    run_module(project, "ruff", "check", "--no-cache")
+    with pytest.raises(
+        ConfigError, match=r"--crd: expected Other of .* got cert-manager\.io/v1 Issuer; correct --group"
+    ):
+        create_api(project, dataclasses.replace(request, kind="Other"))
+    with pytest.raises(ConfigError, match="got no file"):
+        create_api(project, dataclasses.replace(request, kind="Other", crd=file.parent / "missing.yaml"))
+    file.write_text("a: [")
+    with pytest.raises(ConfigError, match=r"issuers\.yaml: expected YAML"):
+        create_api(project, dataclasses.replace(request, kind="Other"))
+    with pytest.raises(ConfigError, match="add --no-resource"):
+        create_api(project, asking(kind="Other", crd=file))
+
+
 def test_kind_may_have_the_name_of_a_module(project: Project) -> None:
     """A module inside the package hides no module of Python."""
     create_api(project, asking(kind="Json"))

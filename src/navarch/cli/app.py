@@ -1,37 +1,83 @@
-"""The command line `navarch`: its commands and exit codes."""
+"""The command line `navarch`: its commands and exit codes.
+
+Command modules are imported when their command runs: `navarch --help` shows one line for each from the table below.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
 import typer
-from rich.console import Console
-from rich.text import Text
+from typer.core import TyperGroup
+from typer.main import get_command_from_info, get_group
 
 from navarch._version import __version__
-from navarch.cli.cluster import cluster
-from navarch.cli.create import create
-from navarch.cli.delete import delete
-from navarch.cli.doctor import doctor
-from navarch.cli.generate import generate
-from navarch.cli.init import init
-from navarch.cli.install import install, uninstall
-from navarch.cli.migrate import migrate
-from navarch.cli.run import OptionalNameCommand
-from navarch.cli.run import run as run_operator
-from navarch.cli.update import update
 from navarch.errors import NavarchError
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.command()(init)
-app.add_typer(create, name="create")
-app.add_typer(delete, name="delete")
-app.command()(update)
-app.add_typer(cluster, name="cluster")
-app.add_typer(generate, name="generate")
-app.command()(install)
-app.command()(uninstall)
-app.command()(doctor)
-app.command()(migrate)
-app.command("run", cls=OptionalNameCommand)(run_operator)
+
+class LazyCommand(NamedTuple):
+    """Where the function or group of a command is, and its line in `navarch --help`."""
+
+    place: str
+    """The module in `navarch.cli`, and the name in it."""
+    help: str
+    command_class: str = ""
+    """The name of its class in the same module, if it is not typer's own."""
+
+
+COMMANDS: Final = {
+    "init": LazyCommand("init:init", "Begin a project."),
+    "create": LazyCommand("create:create", "Add kinds, reconcilers and webhooks to a project."),
+    "delete": LazyCommand("delete:delete", "Remove kinds and webhooks from a project."),
+    "generate": LazyCommand("generate:generate", "Write manifests and code that follow from the code of a project."),
+    "install": LazyCommand("install:install", "Apply the CRDs of the project to a cluster."),
+    "uninstall": LazyCommand("install:uninstall", "Delete the CRDs of the project from a cluster."),
+    "run": LazyCommand("run:run", "Run the operator of this project.", "OptionalNameCommand"),
+    "update": LazyCommand("update:update", "Merge newer templates into the files of the project."),
+    "doctor": LazyCommand("doctor:doctor", "Check versions, extras, cluster, permissions and clock."),
+    "cluster": LazyCommand("cluster:cluster", "Embedded Kubernetes clusters on this machine."),
+    "migrate": LazyCommand("migrate:migrate", "Rewrite stored objects in the stored version of their kind."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """The group of all commands, which imports the module of a command when it is first needed."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = dict.fromkeys(COMMANDS, self)  # typer reads the names alone: for lists, and for suggestions
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as typer calls it
+        """Returns the command; None for an unknown name."""
+        found = COMMANDS.get(cmd_name)
+        return None if found is None else _load(cmd_name, found)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as above
+        """Writes a line for each command, without importing it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
+
+
+def _load(name: str, command: LazyCommand) -> Any:
+    place, _, attribute = command.place.partition(":")
+    module = import_module(f"navarch.cli.{place}")
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        group = get_group(found)
+        group.name = name
+        return group
+    holder = typer.Typer()
+    holder.command(name, cls=getattr(module, command.command_class) if command.command_class else None)(found)
+    return get_command_from_info(
+        holder.registered_commands[0],
+        pretty_exceptions_short=holder.pretty_exceptions_short,
+        rich_markup_mode=holder.rich_markup_mode,
+    )
+
+
+# Plain text: formatting this help with rich would take longer than everything else.
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def run() -> int:
@@ -39,6 +85,9 @@ def run() -> int:
     try:
         app()
     except (NavarchError, OSError) as error:  # OSError: a full disk, for example
+        from rich.console import Console  # noqa: PLC0415 - the help of navarch starts sooner
+        from rich.text import Text  # noqa: PLC0415 - as above
+
         Console(stderr=True, soft_wrap=True).print(Text.assemble(("error: ", "bold red"), str(error)))
         return 1
     except KeyboardInterrupt:
@@ -58,4 +107,4 @@ def _print_version(requested: bool) -> None:
 def _root(
     version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Show the version."),
 ) -> None:
-    """Navarch, the Operator Framework for Python. An operator is a program: `python my_operator.py`. These commands run clusters to try it on."""
+    """Navarch, the Operator Framework for Python: begin a project, generate its manifests, and run it on a cluster."""

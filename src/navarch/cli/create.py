@@ -37,13 +37,16 @@ def create_api(
     controller_name: Annotated[str, typer.Option(help="The name of the controller; by default the kind's.")] = "",
     image: Annotated[str, typer.Option(help="Write an operator that runs this image in a Deployment.")] = "",
     port: Annotated[int, typer.Option(help="The port on which the image listens.")] = 0,
+    crd: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The CRD of a kind that another project defines.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the kind, its reconciler and their files.")] = False,
     output: Output = "table",
 ) -> None:
     """Add a kind: its class, a sample, a reconciler and a test.
 
     A second version of a kind gets a conversion and a round-trip test. With --no-resource, write a reconciler for a kind of
-    Kubernetes, or for one that this project has already.
+    Kubernetes, of this project, or of another project, whose CRD is in the file --crd.
     """
     from navarch.project.project import Project  # noqa: PLC0415 - the help of navarch starts sooner
     from navarch.project.scaffold.create_api import NewApi  # noqa: PLC0415 - as above
@@ -56,11 +59,14 @@ def create_api(
         kind=kind,
         plural=plural,
         namespaced=namespaced,
-        resource=_chosen(resource, image, "Create Resource [y/n]", "--resource or --no-resource"),
+        resource=False
+        if crd and resource is None
+        else _chosen(resource, image, "Create Resource [y/n]", "--resource or --no-resource"),
         controller=_chosen(controller, image, "Create Controller [y/n]", "--controller or --no-controller"),
         controller_name=controller_name,
         image=image,
         port=port,
+        crd=crd,
         force=force,
     )
     written = create_in(project, request)

@@ -7,7 +7,8 @@ import importlib.util
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from navarch.errors import ConfigError
 from navarch.project.files import read_text
@@ -34,6 +35,9 @@ from navarch.project.scaffold.scaffolds import (
 
 __all__ = ["KindClass", "NewApi", "add_parts", "api_group", "create_api", "find_class", "free_module", "header_of"]
 
+if TYPE_CHECKING:
+    from navarch.project.scaffold.third_party import ThirdPartyKind
+
 HEADER_FILE: Final = "hack/boilerplate.py.txt"
 
 
@@ -51,6 +55,8 @@ class NewApi:
     controller_name: str = ""
     image: str = ""
     port: int = 0
+    crd: Path | None = None
+    """The file with the CRD of a kind that another project defines."""
     force: bool = False
 
 
@@ -77,11 +83,23 @@ def create_api(project: Project, request: NewApi) -> ScaffoldReport:
     scaffolds = Scaffolds.read(project.root)
     replaced = _replaced(project, scaffolds, request)
     kept = scaffolds.without(*replaced)
-    parts = list(_parts(project, kept, request))
-    return add_parts(project, kept, parts, force=request.force)
+    third_party = None
+    if request.crd is not None:
+        from navarch.project.scaffold.third_party import read_third_party  # noqa: PLC0415 - takes as long as all the rest
+
+        third_party = read_third_party(project, request.crd, request.group, request.version, request.kind)
+    parts = _parts(project, kept, request, third_party)
+    return add_parts(project, kept, parts, force=request.force, third_party=third_party)
 
 
-def add_parts(project: Project, scaffolds: Scaffolds, parts: Sequence[KindScaffold], *, force: bool) -> ScaffoldReport:
+def add_parts(
+    project: Project,
+    scaffolds: Scaffolds,
+    parts: Sequence[KindScaffold],
+    *,
+    force: bool,
+    third_party: ThirdPartyKind | None = None,
+) -> ScaffoldReport:
     """Writes the files of these scaffolds and records them. Raises `ConfigError` for files that have other content."""
     known = {path for part in scaffolds.parts for path in render_part(scaffolds.project, part)}
     files = {
@@ -96,6 +114,8 @@ def add_parts(project: Project, scaffolds: Scaffolds, parts: Sequence[KindScaffo
             f"expected no file of these names, got files with other content: {', '.join(differing)}; move them away, or "
             f"overwrite them: --force"
         )
+    if third_party is not None:
+        third_party.write()
     after = scaffolds.adding(*parts)
     file = project_file_with(project.file, after, {part.key for part in parts})
     written = write_scaffolded(project.root, files, after, file)
@@ -117,6 +137,8 @@ def _check(request: NewApi) -> None:
         raise ConfigError(
             "expected a resource, a controller or both, got --no-resource and --no-controller; leave one of them out"
         )
+    if request.crd is not None and request.resource:
+        raise ConfigError("--crd: expected a kind that another project defines; add --no-resource")
     if request.image and not (request.resource and request.controller and request.namespaced):
         raise ConfigError(
             "--image: expected a new namespaced kind with a controller, which runs the image; leave out --no-resource, "
@@ -157,7 +179,9 @@ def _name(request: NewApi) -> str:
     return request.controller_name or request.kind.lower()
 
 
-def _parts(project: Project, scaffolds: Scaffolds, request: NewApi) -> Sequence[KindScaffold]:
+def _parts(
+    project: Project, scaffolds: Scaffolds, request: NewApi, third_party: ThirdPartyKind | None
+) -> Sequence[KindScaffold]:
     header = header_of(project)
     found: list[KindScaffold] = []
     if request.resource:
@@ -166,6 +190,9 @@ def _parts(project: Project, scaffolds: Scaffolds, request: NewApi) -> Sequence[
         cls = KindClass(types.group, types.version, types.kind, types.class_module, types.namespaced, is_own=True)
         if types.base_module:
             found.append(_conversion(scaffolds, types))
+    elif third_party is not None:
+        it = third_party.found
+        cls = KindClass(it.group, it.version, it.kind, third_party.module, it.namespaced, is_own=False)
     else:
         cls = find_class(project, scaffolds, request.group, request.version, request.kind)
     if request.controller:
@@ -267,6 +294,9 @@ def find_class(project: Project, scaffolds: Scaffolds, group: str, version: str,
     for types in scaffolds.types():
         if types.key == (whole, version, kind):
             return KindClass(*types.key, types.class_module, types.namespaced, is_own=True)
+    for part in scaffolds.parts:  # those of third parties
+        if part.key == (group, version, kind):
+            return KindClass(*part.key, part.class_module, getattr(part, "namespaced", True), is_own=False)
     builtin = _builtin(group, version, kind)
     if builtin is not None:
         return builtin
