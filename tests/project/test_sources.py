@@ -40,13 +40,14 @@ def test_file_of_the_same_size_and_time_is_another_one(tmp_path: Path) -> None:
 
 
 def test_caches_and_files_of_editors_do_not_count(tmp_path: Path) -> None:
-    """Neither do links that lead nowhere."""
+    """Neither do links that lead nowhere, or in a circle."""
     watcher = SourceWatcher(tmp_path)
     (tmp_path / "__pycache__").mkdir()
     (tmp_path / "__pycache__" / "a.pyc").write_text("")
     (tmp_path / ".a.py.swp").write_text("")
     (tmp_path / "a.py~").write_text("")
     (tmp_path / "b.py").symlink_to("nowhere")
+    (tmp_path / "circle").symlink_to(tmp_path)
     watcher.changes()
     assert watcher.changes() == []
 

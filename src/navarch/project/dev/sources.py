@@ -14,7 +14,7 @@ _Stamp = tuple[int, int, int]
 class SourceWatcher:
     """Compares the files below some folders with those of the last look.
 
-    Hidden files, backups of editors (`x~`) and caches do not count.
+    Hidden files, backups of editors (`x~`), caches and folders behind symbolic links do not count.
     """
 
     def __init__(self, *folders: Path) -> None:
@@ -59,9 +59,9 @@ def _files(folder: Path) -> Iterator[tuple[Path, _Stamp]]:
         if entry.name.startswith(".") or entry.name.endswith("~") or entry.name in _SKIPPED:
             continue
         try:
-            if entry.is_dir():
+            if entry.is_dir(follow_symlinks=False):
                 yield from _files(Path(entry.path))
-            else:
+            elif entry.is_file():
                 status = entry.stat()
                 yield Path(entry.path), (status.st_mtime_ns, status.st_size, status.st_ino)
         except OSError:

@@ -34,6 +34,8 @@ from navarch.project.dev.sources import SourceWatcher
 from navarch.project.project import Project
 
 _LOOK_SECONDS: Final = 0.1
+_LOOK_SHARE: Final = 5.0
+"""A look at very many files is followed by a pause that is so many times as long."""
 _SETTLE_SECONDS: Final = 0.03
 _REFRESH_SECONDS: Final = 0.25
 _STOP_SECONDS: Final = 2.0
@@ -131,8 +133,7 @@ class DevSupervisor:
                 self._followed = self._signals
                 self._end()
             if now >= look_at and self._sources is not None and not self._signals:
-                self._look(self._sources)
-                look_at = now + (_SETTLE_SECONDS if self._sources.is_unsettled else _LOOK_SECONDS)
+                look_at = now + self._look(self._sources)
             if now >= refresh_at:
                 self._display.refresh(self._model, now)
                 refresh_at = now + _REFRESH_SECONDS
@@ -345,7 +346,8 @@ class DevSupervisor:
 
     # Sources
 
-    def _look(self, sources: SourceWatcher) -> None:
+    def _look(self, sources: SourceWatcher) -> float:
+        """Looks for changes once, and returns the seconds until the next look."""
         if sources.is_gone:
             if not self._is_gone:
                 self._is_gone = True
@@ -354,16 +356,18 @@ class DevSupervisor:
                     f"the project is no longer at {self._project.root}: it was moved or deleted; the operator keeps "
                     f"running with the code it has. Go to the new folder and run it there",
                 )
-            return
+            return _LOOK_SECONDS
         if self._is_gone:
             self._is_gone = False
             self._display.note("info", f"the project is back at {self._project.root}")
         began = self._clock.monotonic()
         changed = sources.changes()
+        took = self._clock.monotonic() - began
         if changed:
             self._reload(changed, began)
         elif sources.is_unsettled and self._changed_at is None:
             self._changed_at = began
+        return max(_SETTLE_SECONDS if sources.is_unsettled else _LOOK_SECONDS, took * _LOOK_SHARE)
 
     def _reload(self, changed: list[Path], now: float) -> None:
         self._changed_at = self._changed_at or now
