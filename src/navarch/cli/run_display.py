@@ -15,9 +15,9 @@ from rich.text import Text
 
 from navarch.observe import logs
 from navarch.observe.rendering import CALLED_BY
+from navarch.project.dev.display import Level
 from navarch.project.dev.messages import EventReported, LoadFailed, WatchState
 from navarch.project.dev.run_model import ControllerRow, RunModel
-from navarch.project.dev.supervisor import Level
 
 _COLOURS: Final = {"debug": "bright_black", "info": "green", "warning": "yellow", "error": "red", "critical": "red"}
 _HIDDEN: Final = frozenset({"time", "level", "logger", "event", "exception", "reconcile_id"})

@@ -14,9 +14,10 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Final, Literal, Protocol
+from typing import Final
 
 from navarch._base.clock import Clock
+from navarch.project.dev.display import RunDisplay
 from navarch.project.dev.messages import (
     EventReported,
     LoadFailed,
@@ -45,45 +46,6 @@ _TURN: Final = 16
 """How many messages, or pieces of output, are taken before signals and files get their turn: a process may write without end."""
 _REST: Final = 1000
 """As above, once the process has ended."""
-
-Level = Literal["info", "warning", "error"]
-
-
-class RunDisplay(Protocol):
-    """Shows a run to people: on a terminal, or as log lines."""
-
-    @property
-    def is_live(self) -> bool:
-        """Whether it shows a view: then logs and output of the operator come through it."""
-        ...
-
-    def note(self, level: Level, text: str) -> None:
-        """Shows a sentence of the supervisor."""
-        ...
-
-    def failure(self, failure: LoadFailed, state: str) -> None:
-        """Shows why code could not be imported, and what runs meanwhile."""
-        ...
-
-    def record(self, line: str) -> None:
-        """Shows a log record of the operator, as JSON."""
-        ...
-
-    def event(self, event: EventReported) -> None:
-        """Shows a Kubernetes Event that the operator wrote."""
-        ...
-
-    def output(self, line: str) -> None:
-        """Shows a line that the operator printed."""
-        ...
-
-    def flush(self) -> None:
-        """Prints what the other methods were given since the last call."""
-        ...
-
-    def refresh(self, model: RunModel, now: float) -> None:
-        """Shows the present state."""
-        ...
 
 
 class DevSupervisor:
