@@ -63,8 +63,11 @@ async def reconcile(larder: Larder, ctx: Context) -> None:
     larder.status.seen = True
 """
 TEST = """
+import pytest
+
 from larder.api import Larder
 from navarch import Operator
+from navarch.errors import NavarchError
 from navarch.testing import Cluster
 
 
@@ -72,6 +75,23 @@ async def test_larder_is_seen(cluster: Cluster, operator: Operator) -> None:
     async with cluster.run(operator):
         await cluster.apply(Larder(name="a"))
         await cluster.until(Larder, "a", lambda it: it.status.seen)
+"""
+WEBHOOK = """
+from larder import operator
+from larder.api import Larder
+
+
+@operator.validate(Larder)
+async def check(larder, review):
+    if larder.name == "bad":
+        review.deny("bad")
+"""
+REFUSED = """
+
+async def test_bad_larder_is_refused(cluster: Cluster, operator: Operator) -> None:
+    async with cluster.run(operator):
+        with pytest.raises(NavarchError, match="bad"):
+            await cluster.create(Larder(name="bad"))
 """
 PLUGINS = (
     *("--assert=plain", "--disable-plugin-autoload", "-p", "no:cacheprovider"),
@@ -156,9 +176,9 @@ def larders(pytester: pytest.Pytester) -> Larders:
     return Larders(pytester)
 
 
-def declared() -> Operator:
+def declared(*, validates: bool = False) -> Operator:
     """The operator of the project, as its modules declare it: they belong to the inner session."""
-    from navarch import Context, Resource, Spec, Status
+    from navarch import Context, Resource, Review, Spec, Status
     from navarch.k8s.core.v1 import ConfigMap
     from navarch.operator import Uses
 
@@ -169,6 +189,10 @@ def declared() -> Operator:
     @operator.controller(Larder, owns=(ConfigMap,))
     async def reconcile(larder: Larder, ctx: Context) -> None: ...
 
+    async def check(larder: Larder, review: Review[Larder]) -> None: ...
+
+    if validates:
+        operator.validate(Larder)(check)
     return operator
 
 
@@ -343,6 +367,21 @@ def test_operator_of_some_namespaces_is_enforced_in_the_namespace_of_the_tests(l
         "tokenreviews",
     }
     larders.pytest("--as-operator", "tests/test_larder.py").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("certificates", ["self", "cert-manager"])
+def test_webhooks_are_registered_under_the_roles(larders: Larders, certificates: str) -> None:
+    """By the operator itself or, in production, by the manifests: then the test alone lets it do so."""
+    larders.write("pyproject.toml", f"[tool.navarch]\ncertificates = '{certificates}'\n")
+    larders.write("src/larder/webhooks/__init__.py", "")
+    larders.write("src/larder/webhooks/larders.py", WEBHOOK)
+    larders.write("tests/test_larder.py", TEST + REFUSED)
+    larders.pytest("--record-permissions", "tests/test_larder.py").assert_outcomes(passed=2)
+    larders.generate(declared(validates=True))
+    rules = yaml.safe_load(larders.read("config/rbac/role.yaml").partition("---")[0])["rules"]
+    (verbs,) = [each["verbs"] for each in rules if each["resources"] == ["validatingwebhookconfigurations"]]
+    assert ("create" in verbs) is (certificates == "self")
+    larders.pytest("--as-operator").assert_outcomes(passed=4)
 
 
 def test_other_operators_of_a_test_run_as_the_administrator(larders: Larders) -> None:

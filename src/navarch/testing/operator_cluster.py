@@ -15,15 +15,16 @@ from navarch.cache import Namespaces
 from navarch.client import Client
 from navarch.errors import AlreadyExists, MissingPermissionsError
 from navarch.k8s.core.v1 import Namespace
-from navarch.operator import Operator
+from navarch.operator import Operator, roles_of
 from navarch.operator.roles import Permission
-from navarch.project.permissions import covers
+from navarch.project.permissions import covers, declared_permissions
 from navarch.project.role_files import ROLES_FOLDER, ProjectRoles
 from navarch.testing.call_recorder import ObservedCall, ObservedTransport
 from navarch.testing.cluster import Cluster
 
 __all__ = ["DeployedOperator", "OperatorCluster"]
 
+_REGISTRATION = frozenset({"admissionregistration.k8s.io", "apiextensions.k8s.io"})
 _GENERATE = "pytest --record-permissions && navarch generate rbac"
 
 
@@ -37,6 +38,8 @@ class DeployedOperator:
     namespace: str
     watched: frozenset[str]
     """The namespaces that the deployment limits it to; none if it watches all, or if its code names them."""
+    declared: frozenset[Permission]
+    """What it needs by its declarations and the flags of its Deployment."""
     roles: ProjectRoles | None
     """What it may do; None for the administrator's permissions."""
 
@@ -69,7 +72,7 @@ class OperatorCluster(Cluster):
         limited = [self._limited(each) for each in operators]
         ours = next(each for each in limited if each.name == self._deployed.name)
         refusals = _Refusals(self._roles) if self._roles is not None and client is None else None
-        deployed = client or await self._deployed_client()
+        deployed = client or await self._deployed_client(ours)
 
         def observe(call: ObservedCall) -> None:
             self._observe(ours, self._own_namespace, call)
@@ -94,16 +97,25 @@ class OperatorCluster(Cluster):
         twin.namespaces = Namespaces(self.client.options.namespace)
         return twin
 
-    async def _deployed_client(self) -> Client:
+    async def _deployed_client(self, operator: Operator) -> Client:
         """Returns the client of the operator in its namespace: of its ServiceAccount, or of the administrator."""
         await self._require_namespace(self._own_namespace)
         if self._roles is None:
             return self.client.using(namespace=self._own_namespace)
-        for manifest in self._roles.manifests:
+        registration = roles_of(
+            f"{self._deployed.name}-test-registration", self._registered(operator), self._roles.account
+        )
+        for manifest in (*self._roles.manifests, *registration):
             if place := manifest["metadata"].get("namespace"):
                 await self._require_namespace(place)
             await self.client.apply(Dynamic(manifest), force=True)
         return self.client_as(self._roles.account, namespace=self._own_namespace)
+
+    def _registered(self, operator: Operator) -> list[Permission]:
+        """Returns what a test needs beyond the roles: there the operator registers the webhooks that manifests register."""
+        known = {replace(each, namespace=None) for each in self._deployed.declared}
+        needed = declared_permissions(self._twin(operator), self._own_namespace)
+        return [each for each in needed if each.group in _REGISTRATION and replace(each, namespace=None) not in known]
 
     async def _require_namespace(self, name: str) -> None:
         try:

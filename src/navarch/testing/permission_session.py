@@ -16,6 +16,7 @@ import pytest
 from navarch.errors import ConfigError
 from navarch.operator import Operator, load_operator
 from navarch.project.manifests.model import DeploymentModel
+from navarch.project.permissions import declared_permissions
 from navarch.project.project import Project
 from navarch.project.recorded_calls import RECORDED_FILE, RecordedCall, Recording, recording_of
 from navarch.project.role_files import ProjectRoles
@@ -23,7 +24,6 @@ from navarch.testing.call_recorder import CallRecorder, ObservedCall
 from navarch.testing.cluster import Cluster
 from navarch.testing.operator_cluster import DeployedOperator, OperatorCluster
 
-PLUGIN: Final = "navarch-permissions"
 _FROM_WORKERS: Final = "navarch_permissions"
 _ORIGIN_DEPTH: Final = 12
 """How many frames of its creation each coroutine remembers while calls are recorded."""
@@ -68,6 +68,7 @@ class PermissionSession:
             root=project.root.resolve(),
             namespace=project.settings.namespace,
             watched=(deployed.namespaces.names or frozenset()) if is_limited else frozenset(),
+            declared=frozenset(declared_permissions(deployed, project.settings.namespace)),
             roles=self._roles,
         )
 

@@ -25,6 +25,9 @@ __all__ = ["cluster", "http_cluster", "operator", "pytest_addoption", "pytest_co
 
 _MARKER = "cluster(controllers=True, nodes=0, simulated=0): what the cluster of the test has beside its API server"
 
+_PERMISSIONS = "navarch-permissions"
+"""The name of the `PermissionSession` among pytest's plugins."""
+
 _NEEDED = {
     "pytest_asyncio": "pytest-asyncio",
     "cryptography": "'navarch[cluster]'",
@@ -53,15 +56,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     records, as_operator = config.getoption("record_permissions"), config.getoption("as_operator")
     if records or as_operator:
-        from navarch.testing.permission_session import PLUGIN, PermissionSession  # noqa: PLC0415 - see above
+        from navarch.testing.permission_session import PermissionSession  # noqa: PLC0415 - see above
 
         session = PermissionSession(config, records=records, as_operator=as_operator)
-        config.pluginmanager.register(session, PLUGIN)
+        config.pluginmanager.register(session, _PERMISSIONS)
 
 
 def _as_deployed(request: pytest.FixtureRequest, made: Cluster) -> Cluster:
     """Returns the cluster; with one of the options, the project's operator runs in it as it is deployed."""
-    session = request.config.pluginmanager.get_plugin("navarch-permissions")
+    session = request.config.pluginmanager.get_plugin(_PERMISSIONS)
     return made if session is None else cast("Cluster", session.cluster_of(made, request.node.nodeid))
 
 
