@@ -11,7 +11,7 @@ PUBLIC = {
     "navarch": """
         ALL Atomic Backoff Cached Client Column Condition Config Context Duration ElectionOptions Embedded Endpoints
         Immutable IntOrString Key ListMap ListSet Meta Model Object ObjectMeta OneOf Operator Permanent Preserve
-        Quantity RawSchema Resource Result Retry Review Rule Scale SchemaPatch Selectable Spec Status WebhookServer __version__ connect
+        Quantity RawSchema Resource Result Retry Review Rule Scale SchemaPatch Selectable Spec Status Uses WebhookServer __version__ connect
         field load run
     """,
     "navarch.api": """

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from navarch.cache import Cached
     from navarch.client import ALL, Client, Config, connect, load
     from navarch.controller import Backoff, Context, ElectionOptions, Permanent, Result, Retry
-    from navarch.operator import Endpoints, Operator, WebhookServer, run
+    from navarch.operator import Endpoints, Operator, Uses, WebhookServer, run
     from navarch.webhook import Review
 else:
     __getattr__ = lazy_exports(
@@ -77,7 +77,7 @@ else:
             "cache": ("Cached",),
             "client": ("ALL", "Client", "Config", "connect", "load"),
             "controller": ("Backoff", "Context", "ElectionOptions", "Permanent", "Result", "Retry"),
-            "operator": ("Endpoints", "Operator", "WebhookServer", "run"),
+            "operator": ("Endpoints", "Operator", "Uses", "WebhookServer", "run"),
             "webhook": ("Review",),
         },
     )
@@ -121,6 +121,7 @@ __all__ = [
     "Selectable",
     "Spec",
     "Status",
+    "Uses",
     "WebhookServer",
     "__version__",
     "connect",

@@ -1,5 +1,6 @@
 """Lists page by page, and what happens when the server forgets where it was."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -44,6 +45,13 @@ async def test_awaited_list_is_one_answer() -> None:
     found = await client.list(KIND)
     assert ([item.name for item in found], found.resource_version) == (["a", "b", "c"], "5")
     assert [request.query for request in transport.requests] == [{}]
+
+
+async def test_lists_are_gathered() -> None:
+    """`asyncio.gather` takes them as it takes coroutines."""
+    client, _ = scripted(page(*items("a"), version=5), page(*items("b"), version=5))
+    one, other = await asyncio.gather(client.list(KIND), client.list(KIND))
+    assert [item.name for item in (*one, *other)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("fault", [errors.ConnectionLostError("cut"), b"<html>504</html>"])

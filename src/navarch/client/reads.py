@@ -86,7 +86,7 @@ class ObjectList(Sequence[K]):
         return item
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # by identity: `asyncio.gather` puts what it awaits into a dict
 class Listing(Generic[K]):
     """A list that has not been asked for yet: `await` it for all objects, or go through it with `async for`.
 
