@@ -54,12 +54,12 @@ def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
             "shops.example.com, v1: expected a schema with properties, got one without",
         ),
         (changed(lambda crd: crd["spec"].pop("names")), "expected an object in spec.names, got None"),
-        (changed(lambda crd: crd["spec"]["names"].update(kind=3)), "expected a text in kind, got 3"),
+        (changed(lambda crd: crd["spec"]["names"].update(kind=3)), "spec.names.kind: expected a text, got 3"),
         (
             changed(lambda crd: crd["spec"].update(versions=[])),
             r"expected a list of versions in spec.versions, got \[\]",
         ),
-        (changed(lambda crd: crd["spec"].update(versions={"v1": {}})), "expected a list of versions"),
+        (changed(lambda crd: crd["spec"].update(versions={"v1": {}})), "spec.versions: expected a list, got"),
         (changed(lambda crd: crd.update(metadata=None, spec=None)), "CRD without a name: expected an object in spec"),
     ],
 )

@@ -6,7 +6,7 @@ no type describes stays as it is, in `RawSchema`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -126,7 +126,7 @@ class TypeWriter:
 
     def _object(self, schema: JsonSchema) -> _Type:
         if is_struct(schema):
-            known = _kept(schema, "type", "properties", RULES)
+            known = _kept(schema, "type", "properties", *([RULES] if has_plain_rules(schema) else []))
             listed = schema.get("required", [])
             required = [name for name in schema.get("properties", {}) if name in listed]
             known |= {"required": listed if set(required) == set(listed) else required} if required else {}
@@ -185,7 +185,7 @@ class _Markers:
         for name, marker in self._structural():
             writer.used.add(name)
             markers.append(marker)
-        if RULES in self.rest and self._implied.get("format") != "byte" and _are_plain(self.rest[RULES]):
+        if has_plain_rules(self.rest) and self._implied.get("format") != "byte":
             markers += writer.rule_markers(self.rest.pop(RULES))
         if self.rest.get("anyOf") == _INTEGER_OR_STRING and INT_OR_STRING in self._implied:
             del self.rest["anyOf"]
@@ -272,9 +272,10 @@ def _raw_type(schema: JsonSchema) -> Expression:
     return subscript("list", ["Any"]) if schema.get("type") == "array" else "Any"
 
 
-def _are_plain(rules: Any) -> bool:
-    """Returns True if a `Rule` can say each of them."""
-    return isinstance(rules, Iterable) and all(set(rule) <= {"rule", *_RULE_ARGUMENTS} for rule in rules)
+def has_plain_rules(schema: Mapping[str, Any]) -> bool:
+    """Returns True for a schema with rules, if a `Rule` can say each of them."""
+    rules: Any = schema.get(RULES, ())
+    return bool(rules) and all("rule" in rule and set(rule) <= {"rule", *_RULE_ARGUMENTS} for rule in rules)
 
 
 def _holds_null(value: Any) -> bool:

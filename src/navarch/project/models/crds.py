@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from navarch.errors import ConfigError
+from navarch.schema.inspection.keywords import CRD_FORM, well_formed
 
 JsonSchema = dict[str, Any]
 
@@ -85,6 +86,9 @@ def _versions(source: str, manifest: Mapping[str, Any]) -> Iterator[KindVersion]
             f"{where}: expected apiVersion {_API_VERSION}, got {api_version}: Kubernetes removed it in 1.22; "
             f"take the CRD of a newer release"
         )
+    manifest, malformed = well_formed(manifest, CRD_FORM)
+    if malformed:
+        raise ConfigError("\n".join(f"{where}: {fault.field or 'its root'}: {fault.message}" for fault in malformed))
     spec = _mapping(manifest.get("spec"), where, "spec")
     names = _mapping(spec.get("names"), where, "spec.names")
     versions = spec.get("versions")
@@ -111,11 +115,18 @@ def _versions(source: str, manifest: Mapping[str, Any]) -> Iterator[KindVersion]
             deprecated=entry.get("deprecationWarning") or bool(entry.get("deprecated")),
             has_status="status" in (entry.get("subresources") or {}),
             scale=(entry.get("subresources") or {}).get("scale"),
-            columns=tuple(entry.get("additionalPrinterColumns") or ()),
-            selectable=tuple(each["jsonPath"] for each in entry.get("selectableFields") or ()),
+            columns=tuple(_columns(entry, where)),
+            selectable=tuple(_text(each, "jsonPath", where) for each in entry.get("selectableFields") or ()),
             schema=checked_schema((entry.get("schema") or {}).get("openAPIV3Schema"), f"{where}, {entry.get('name')}"),
             source=source,
         )
+
+
+def _columns(entry: Mapping[str, Any], where: str) -> Iterator[Mapping[str, Any]]:
+    for column in entry.get("additionalPrinterColumns") or ():
+        for key in ("name", "type", "jsonPath"):
+            _text(column, key, where)
+        yield column
 
 
 def checked_schema(schema: Any, where: str) -> JsonSchema:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from navarch.api.merge_patch import create_merge_patch
-from navarch.project.models.annotations import RULES, TypeWriter, undescribed
+from navarch.project.models.annotations import RULES, TypeWriter, has_plain_rules, undescribed
 from navarch.project.models.crds import JsonSchema, KindVersion
 from navarch.project.models.expressions import Expression, call, keyword, literal, text, tuple_of
 from navarch.project.models.structs import TYPE_FIELDS
@@ -47,7 +47,7 @@ class KindKeywords:
         for name, content in {**given, "schema_patch": patch}.items():
             if content:
                 yield keyword(name, literal(content))
-        if RULES in kind.schema:
+        if has_plain_rules(kind.schema):
             yield keyword("rules", self.types.rules(kind.schema))
 
     def _columns(self, kind: KindVersion) -> Iterator[Expression]:
@@ -62,8 +62,9 @@ class KindKeywords:
         if kind.scale is None:
             return
         self.types.used.add("Scale")
-        given = ((key, path) for key, path in kind.scale.items() if path != _SCALE_DEFAULTS.get(key))
-        yield keyword("scale", call("Scale", [keyword(_SCALE[key], text(path)) for key, path in given]))
+        given = {key: kind.scale.get(key) or _SCALE_DEFAULTS.get(key) for key in _SCALE}
+        paths = ((name, given[key]) for key, name in _SCALE.items() if given[key] != _SCALE_DEFAULTS.get(key))
+        yield keyword("scale", call("Scale", [keyword(name, text(path or "")) for name, path in paths]))
 
 
 def _plain(kind: KindVersion, class_name: str) -> Iterator[tuple[str, str, str]]:
@@ -86,7 +87,8 @@ def _root_patch(schema: JsonSchema) -> JsonSchema:
     required = [wire for wire in properties if wire in schema.get("required", ()) and wire not in TYPE_FIELDS]
     derived: JsonSchema = {"type": "object"} | ({"required": required} if required else {})
     derived["properties"] = {wire: {"type": "string"} for wire in TYPE_FIELDS[:2]} | {"metadata": {"type": "object"}}
-    wanted = undescribed({key: value for key, value in schema.items() if key not in {RULES, "properties"}})
+    said = {"properties", RULES} if has_plain_rules(schema) else {"properties"}
+    wanted = undescribed({key: value for key, value in schema.items() if key not in said})
     if required and set(required) == set(wanted["required"]):
         wanted["required"] = required
     wanted["properties"] = {wire: undescribed(properties[wire]) for wire in TYPE_FIELDS if wire in properties}

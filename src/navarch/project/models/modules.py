@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from navarch.errors import ConfigError
-from navarch.project.models.annotations import ANY_OF_INT_OR_STRING, RULES, TypeWriter
+from navarch.project.models.annotations import ANY_OF_INT_OR_STRING, TypeWriter, has_plain_rules
 from navarch.project.models.crds import JsonSchema, KindVersion
 from navarch.project.models.expressions import (
     Brackets,
@@ -108,7 +108,7 @@ class _Module:
 
     def _struct(self, struct: StructClass) -> str:
         self._types.used.add("Model")
-        keywords = [keyword("rules", self._types.rules(struct.schema))] if RULES in struct.schema else []
+        keywords = [keyword("rules", self._types.rules(struct.schema))] if has_plain_rules(struct.schema) else []
         fields = self._fields(struct.schema)
         return _class(struct.name, ["Model", *keywords], struct.description, fields)
 
