@@ -22,6 +22,7 @@ from navarch.project.doctor import cluster_state, environment
 from navarch.project.doctor.finding import time_limit
 from navarch.project.doctor.project_state import ProjectState, check_project
 from navarch.testing import Cluster
+from project.scaffolded import cache_project
 from run_projects import PROJECT, write_project
 
 
@@ -179,6 +180,19 @@ def test_code_that_cannot_be_imported_is_named(tmp_path: Path, monkeypatch: pyte
     found = check_project(tmp_path)
     assert states(found.findings) == {"project": "ok", "operator": "fail"}
     assert f"{file}:1" in found.findings[-1].detail
+
+
+def test_templates_and_open_conflicts_are_told(tmp_path: Path) -> None:
+    """A new project is up to date; a template that changed since is a warning, an open conflict a fault."""
+    root = cache_project(tmp_path / "project").root
+    assert states(check_project(root).findings)["templates"] == "ok"
+    for file in (root / "Makefile", root / ".navarch" / "pristine" / "Makefile"):
+        file.write_text("older\n")
+    found = {each.check: each for each in check_project(root).findings}["templates"]
+    assert (found.state, found.fix) == ("warn", "navarch update")
+    (root / "Makefile.new").write_text("")
+    found = {each.check: each for each in check_project(root).findings}["templates"]
+    assert (found.state, found.detail) == ("fail", "open conflicts of navarch update: Makefile")
 
 
 def test_code_of_others_has_a_time_limit() -> None:

@@ -13,6 +13,9 @@ from navarch.project.doctor.finding import Finding, time_limit
 from navarch.project.generate import generate
 from navarch.project.loading import load_kinds, load_project
 from navarch.project.project import PROJECT_FILE, Project
+from navarch.project.scaffold.record import NEW, open_conflicts
+from navarch.project.scaffold.scaffolds import RECORD
+from navarch.project.scaffold.update import update
 
 _SECONDS: Final = 20.0
 """How long the project's code may take to be imported."""
@@ -42,6 +45,7 @@ def check_project(folder: Path) -> ProjectState:
         return state
     name, settings = state.project.file.project_name, state.project.settings
     state.findings.append(Finding("project", "ok", f"{name} in {state.project.root}, package {settings.package}"))
+    state.findings.extend(_templates(state.project))
     try:
         with time_limit(_SECONDS, "the import of the project's code"):
             state.operator = load_project(state.project)
@@ -52,6 +56,27 @@ def check_project(folder: Path) -> ProjectState:
     state.findings.append(_declared(state.operator))
     state.findings.extend(_generated(state.project))
     return state
+
+
+def _templates(project: Project) -> Iterator[Finding]:
+    """Checks that no update is half done, and that there is none to do; a project that was never scaffolded has none."""
+    if not (project.root / RECORD).exists():
+        return
+    try:
+        conflicts = open_conflicts(project.root)
+        found = None if conflicts else update(project, dry_run=True)
+    except NavarchError as error:
+        yield Finding("templates", "fail", str(error), "restore the file from version control")
+        return
+    if found is None:
+        fix = f"take over what you want from the files with {NEW} at the end of their names, and remove those files"
+        yield Finding("templates", "fail", f"open conflicts of navarch update: {_listed(conflicts)}", fix)
+        return
+    newer = sorted([*found.written, *found.merged, *found.removed, *found.conflicts])
+    if newer:
+        yield Finding("templates", "warn", f"this navarch has newer ones for {_listed(newer)}", "navarch update")
+    else:
+        yield Finding("templates", "ok", "as of this navarch")
 
 
 def needed_extras(operator: Operator | None) -> frozenset[str]:
