@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import json
@@ -21,6 +22,7 @@ from typing import Self
 import pytest
 import yaml
 
+import rig
 from cli.programs import Program
 from navarch.client import connect, load
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ProcessIdentity, start_cluster
@@ -58,6 +60,24 @@ def test_saved_code_reconciles_without_a_restart(tmp_path: Path, cluster: Cluste
         (child,) = run.children()
         assert run.end() == 0
     assert ProcessIdentity.of(child) is None
+
+
+@pytest.mark.real
+async def test_saved_code_reconciles_on_a_real_cluster(tmp_path: Path, rig_cluster: rig.Cluster) -> None:
+    """As on the embedded one; the object is removed afterwards."""
+    async with connect(load(rig_cluster.kubeconfig)) as client:
+        await client.apply(ConfigMap(name="probe"))
+        await asyncio.to_thread(_reload_once, tmp_path, str(rig_cluster.kubeconfig))
+        await client.delete(ConfigMap, "probe")
+
+
+def _reload_once(root: Path, kubeconfig: str) -> None:
+    file = write_project(root)
+    with NavarchRun(root, "--reload", "--kubeconfig", kubeconfig) as run:
+        run.wait_for("reconciled by 1")
+        file.write_text(CONTROLLER.replace('"1"', '"2"'))
+        run.wait_for("reconciled by 2")
+        assert run.end() == 0
 
 
 def test_broken_code_is_named_and_the_former_keeps_running(tmp_path: Path, cluster: ClusterFolder) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+import rig
 from navarch._base.clock import ManualClock, SystemClock
 from navarch.k8s.core.v1 import ConfigMap
 from navarch.operator import Operator
@@ -148,6 +149,15 @@ async def test_token_that_is_refused_is_told_from_a_server_that_does_not_answer(
     monkeypatch.setattr(cluster_state, "_SECONDS", 0.2)
     (finding,) = (await cluster_state.check_cluster(None, ProjectState(), SystemClock())).findings
     assert (finding.state, finding.fix) == ("fail", 'eval "$(navarch cluster up)"')
+
+
+@pytest.mark.real
+async def test_real_cluster_answers_and_has_a_clock(rig_cluster: rig.Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its version and its Date are read as the embedded one's."""
+    monkeypatch.setenv("KUBECONFIG", str(rig_cluster.kubeconfig))
+    found = await cluster_state.check_cluster(None, ProjectState(), SystemClock())
+    assert states(found.findings) == {"cluster": "ok", "clock": "ok"}
+    assert found.minor == 36
 
 
 async def test_missing_permissions_are_listed(cluster: Cluster) -> None:
