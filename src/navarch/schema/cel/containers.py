@@ -16,7 +16,7 @@ _EMPTIABLE = frozenset({type(None), bool, int, Uint, float, str, bytes, list, di
 _FIRST_NANOSECOND = -62_135_596_800_000_000_000
 _NUMBERS = frozenset({int, Uint, float})
 _TRUTHS = (0, 1)
-MOST_NODES = 2_000_000
+MOST_NODES = 1_000_000
 """More values than any request has; a container beyond it holds the same parts many times."""
 
 
