@@ -140,6 +140,19 @@ def test_reconcile_that_does_not_end_is_given_up(tmp_path: Path, cluster: Cluste
 
 
 @pytest.mark.long
+def test_logging_of_the_project_is_left_alone(tmp_path: Path, cluster: ClusterFolder) -> None:
+    """As in production; the supervisor's own lines keep their form."""
+    file = write_project(
+        tmp_path, f"import logging\n\nlogging.basicConfig(format='mine: %(message)s', level='INFO')\n{CONTROLLER}"
+    )
+    with NavarchRun(tmp_path, "--reload", "--output", "json") as run:
+        assert run.wait_for("starting").startswith("mine: starting")
+        file.write_text(CONTROLLER)
+        assert json.loads(run.wait_for("reloading"))["logger"] == "navarch.run"
+        assert json.loads(run.wait_for("starting"))["logger"] == "navarch.operator"
+
+
+@pytest.mark.long
 def test_moved_project_is_said_and_the_operator_runs_on(tmp_path: Path, cluster: ClusterFolder) -> None:
     """Its code is in memory; once the folder is back, a save counts again."""
     root = tmp_path / "here"

@@ -131,7 +131,7 @@ def fork_operator(
 
 
 def _become_child(supervisor: int) -> None:
-    """Takes back what a fork inherits: handlers of signals and of the exit. A Ctrl-C is left to the supervisor."""
+    """Takes back what a fork inherits: handlers of signals, of the exit and of logs. A Ctrl-C is left to the supervisor."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != supervisor:
         os._exit(1)
@@ -139,6 +139,7 @@ def _become_child(supervisor: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGWINCH, signal.SIG_DFL)
     signal.signal(signal.SIGINT, lambda *_: None)  # not ignored: programs that the operator starts would inherit that
+    logging.getLogger().handlers.clear()  # the project may set up its own, unless there are some
     atexit._clear()  # noqa: SLF001 - the supervisor's are not this process' business
 
 
