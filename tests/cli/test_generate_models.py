@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -64,11 +65,20 @@ def test_a_project_has_its_models_in_its_package(program: Program, folder: Path)
     """From any folder of the project; elsewhere they are in the current one."""
     write_project(folder)
     found = program.json("generate", "models", str(SHOP))
-    assert Path(found["folder"]).parent.parent == folder / "src"
+    assert found["folder"] == f"src/{next((folder / 'src').iterdir()).name}/models"
     assert found["kinds"] == [
         {"apiVersion": "store.example.com/v1", "kind": "Shop"},
         {"apiVersion": "store.example.com/v1beta1", "kind": "Shop"},
     ]
+
+
+def test_crds_come_from_standard_input(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `kubectl get crds -o json | navarch generate models -` sends them: one list."""
+    items = [found for file in (SHOP, GOLDEN / "unusual.yaml") for found in crds(file)]
+    sent = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    monkeypatch.setattr("sys.stdin", io.StringIO(sent))
+    found = program.json("generate", "models", "-")
+    assert [each["kind"] for each in found["kinds"]] == ["Shop", "Shop", "Rule", "EmptyRule"]
 
 
 async def test_crds_of_a_cluster_are_those_of_its_files(program: Program, kubeconfig: str, folder: Path) -> None:

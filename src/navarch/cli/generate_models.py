@@ -133,10 +133,12 @@ def _document(file: str) -> Any:
 def _default_folder() -> Path:
     from navarch.project.project import Project  # noqa: PLC0415 - navarch --help starts sooner
 
+    here = Path.cwd()
     try:
-        return Project.find(Path.cwd()).source / _FOLDER
+        found = Project.find(here).source / _FOLDER
     except ConfigError:  # no project around: the command is of use in any folder
         return Path(_FOLDER)
+    return found.relative_to(here) if found.is_relative_to(here) else found
 
 
 def _result(folder: Path, report: GenerateReport, kinds: list[KindVersion]) -> dict[str, Any]:

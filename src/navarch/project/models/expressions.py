@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 WIDTH: Final = 120
 _INDENT: Final = "    "
+_QUOTES: Final = '"""'
 _ESCAPES: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
@@ -138,22 +139,25 @@ def text(value: str) -> str:
 def docstring(description: str, indent: int) -> str:
     """Returns a description as a docstring with its indentation; lines that are too long are wrapped."""
     begin = _INDENT * indent
-    room = WIDTH - len(begin)
+    first, *rest = _wrapped(description, WIDTH - len(begin)) or [""]
+    first = f" {first}" if first.startswith('"') else first
+    if not rest and len(begin) + len(first) + 2 * len(_QUOTES) <= WIDTH:
+        last = first[:-1] + '\\"' if first.endswith('"') else first
+        return f"{begin}{_QUOTES}{last}{_QUOTES}"
+    lines = [f"{begin}{line}" if line else "" for line in rest]
+    return "\n".join([f"{begin}{_QUOTES}{first}", *lines, f"{begin}{_QUOTES}"])
+
+
+def _wrapped(description: str, width: int) -> list[str]:
+    """Returns the lines of a description as they are written in a docstring; deeper lines stay deeper."""
     lines: list[str] = []
     for line in description.expandtabs(4).strip().splitlines():
-        written = "".join(_escaped(char, "") for char in line.rstrip())
-        depth = len(written) - len(written.lstrip())
-        wrapped = textwrap.wrap(
-            written, room, subsequent_indent=" " * depth, break_long_words=False, break_on_hyphens=False
-        )
-        lines += wrapped or [""]
-    joined = f"\n{begin}".join(lines).replace('"""', '\\"\\"\\"').replace(f"\n{begin}\n", "\n\n")
-    while f"\n{begin}\n" in joined:
-        joined = joined.replace(f"\n{begin}\n", "\n\n")
-    if len(lines) == 1 and len(begin) + len(joined) + 6 <= WIDTH:
-        end = joined[:-1] + '\\"' if joined.endswith('"') else joined
-        return f'{begin}"""{end}"""'
-    return f'{begin}"""{joined}\n{begin}"""'
+        written = "".join(_escaped(char, "") for char in line.rstrip()).replace(_QUOTES, r"\"\"\"")
+        depth = " " * (len(written) - len(written.lstrip()))
+        lines += textwrap.wrap(
+            written, width, subsequent_indent=depth, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return lines
 
 
 def _prefixed(prefix: str, value: Expression) -> Expression:
