@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +105,24 @@ def test_unreachable_cluster_is_told(program: Program, root: Path, tmp_path: Pat
     assert told.stderr.startswith("error: ")
     assert "127.0.0.1:1" in told.stderr
     assert "Traceback" not in told.stderr
+
+
+async def test_uninstall_asks_and_keeps_everything_without_a_yes(
+    program: Program, root: Path, http_cluster: Cluster, kubeconfig: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After it has shown how many objects there are, and who applied the CRD."""
+    where = ("--kubeconfig", kubeconfig)
+    program.run("install", *where)
+    await http_cluster.create(memcached("a", "example.com/held"))
+    monkeypatch.setattr(sys, "stdin", _Terminal("n\n"))
+    refused = program.run("uninstall", *where)
+    assert refused.returncode == 1
+    rows = [line.split() for line in refused.stderr.splitlines()]
+    assert [NAME, "1", "1", "cache-operator"] in rows
+    assert "Delete 1 CRDs with 1 objects?" in refused.stderr
+    assert program.json("install", *where) == [{"crd": NAME, "result": "unchanged"}]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True

@@ -56,8 +56,12 @@ def load_deployment(project: Project) -> Deployment:
     granted = granted_permissions(model.operator, Recording.read(project.root), own_namespace=model.namespace)
     manifests = manifests_of(model, [each.permission for each in granted])
 
+    texts: dict[int, str] = {}  # the objects live as long as the deployment; each is in two files or more
+
     def text(found: Json) -> str:
-        return role_text(found, granted) if _is_role_of(model, found) else dump(found)
+        if id(found) not in texts:
+            texts[id(found)] = role_text(found, granted) if _is_role_of(model, found) else dump(found)
+        return texts[id(found)]
 
     return Deployment(model, apply_patches(manifests, read_patches(project.root)), text)
 
