@@ -19,6 +19,7 @@ from navarch.operator.process import serve
 __all__ = ["run", "run_until_signal"]
 
 Serving = Callable[[Client], Awaitable[None]]
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 _log = logs.logger("navarch.operator")
 
@@ -36,13 +37,15 @@ def run(*operators: DeclaredOperator) -> None:
         sys.exit(1)
 
 
-def run_until_signal(names: str, serving: Serving, config: Config | None = None) -> bool:
-    """Runs `serving` with a client, in an event loop of its own, until SIGTERM or SIGINT; returns False if it cannot run.
+def run_until_signal(
+    names: str, serving: Serving, config: Config | None = None, signals: tuple[signal.Signals, ...] = _SIGNALS
+) -> bool:
+    """Runs `serving` with a client, in an event loop of its own, until one of the signals; returns False if it cannot run.
 
     `names` are those of its operators, for the log. Without `config` the cluster is the one that kubectl would talk to.
     """
     gc.freeze()  # what was imported stays: the garbage collector need not look at it again and again
-    return _runner()(_until_signal(names, serving, config))
+    return _runner()(_until_signal(names, serving, config, signals))
 
 
 def _refuse_running_loop() -> None:
@@ -55,12 +58,14 @@ def _refuse_running_loop() -> None:
     )
 
 
-async def _until_signal(names: str, serving: Serving, config: Config | None) -> bool:
+async def _until_signal(
+    names: str, serving: Serving, config: Config | None, signals: tuple[signal.Signals, ...]
+) -> bool:
     """Runs until a signal; returns whether all went well."""
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in signals:
         loop.add_signal_handler(number, task.cancel)
     try:
         async with connect(config) as client:

@@ -172,7 +172,9 @@ def _run(project: Project, options: RunOptions, clock: Clock, reports: ReportCha
         else:
             logs.setup(options.log_format, options.program.log_level)
     serving = partial(_serve, operator, reports, clock, is_shown=is_shown)
-    return 0 if run_until_signal(operator.name, serving, config_of(options)) else 1
+    # Ctrl-C signals this process, too: a second signal, from the supervisor, would end reconciles under way at once.
+    is_well = run_until_signal(operator.name, serving, config_of(options), signals=(signal.SIGTERM,))
+    return 0 if is_well else 1
 
 
 async def _serve(operator: Operator, reports: ReportChannel, clock: Clock, client: Client, *, is_shown: bool) -> None:
