@@ -15,6 +15,7 @@ import struct
 import sys
 import termios
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from typing import Self
@@ -23,9 +24,11 @@ import pytest
 import yaml
 
 import rig
+from chaos.waiting import until_none
 from cli.programs import Program
-from navarch.client import connect, load
+from navarch.client import Client, connect, load
 from navarch.cluster.embedded.cluster_folder import ClusterFolder, ProcessIdentity, start_cluster
+from navarch.errors import Invalid
 from navarch.k8s.core.v1 import ConfigMap
 from rig.waiting import wait_for
 from run_projects import CONTROLLER, OF_KIND, SECONDS, NavarchRun, write_project
@@ -222,6 +225,29 @@ def test_cluster_is_started_with_crds_and_kept(tmp_path: Path, program: Program)
         assert run.end() == 0
     assert "cluster 'dev' keeps running; stop it: navarch cluster down --name dev" in "".join(run.lines)
     assert [(row["name"], row["state"]) for row in program.status()] == [("dev", "running")]
+
+
+@pytest.mark.long
+async def test_webhooks_of_an_ended_operator_do_not_hinder_writes(tmp_path: Path, program: Program) -> None:
+    """While it runs, it denies; afterwards its registration is gone from the cluster for development."""
+    webhook = "@operator.validate(ConfigMap)\nasync def deny(config: ConfigMap, review: Review[ConfigMap]) -> None:\n"
+    denial = '    if config.name == "denied":\n        review.deny("metadata.name", "not this one")\n'
+    write_project(tmp_path, f"from navarch import Review\n{CONTROLLER}\n\n{webhook}{denial}")
+    with NavarchRun(tmp_path, "--cluster", "dev", "--reload") as run:
+        run.wait_for("listening")
+        async with connect(program.kubeconfig()) as client:
+            await until_none(partial(_denial, client), seconds=SECONDS)
+            assert await asyncio.to_thread(run.end) == 0
+            await client.create(ConfigMap(name="denied"))
+
+
+async def _denial(client: Client) -> str | None:
+    """Returns what is missing; None once the webhook denies, whose registration follows its server."""
+    try:
+        await client.using(dry_run=True).create(ConfigMap(name="denied"))
+    except Invalid:
+        return None
+    return "expected the webhook to deny"
 
 
 def test_terminal_shows_a_view(tmp_path: Path, cluster: ClusterFolder) -> None:

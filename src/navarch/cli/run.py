@@ -130,6 +130,7 @@ def _start_cluster(name: str, console: Console) -> None:
 
 def _supervise(project: Project, options: RunOptions, cluster: str | None, *, reload: bool, is_live: bool) -> int:
     from navarch._base.clock import SystemClock  # noqa: PLC0415 - `navarch --help` needs no operator
+    from navarch.project.dev.operator_program import remove_registrations  # noqa: PLC0415 - as above
     from navarch.project.dev.preload import preload  # noqa: PLC0415 - as above
     from navarch.project.dev.run_model import RunModel  # noqa: PLC0415 - as above
     from navarch.project.dev.supervisor import DevSupervisor  # noqa: PLC0415 - as above
@@ -143,7 +144,10 @@ def _supervise(project: Project, options: RunOptions, cluster: str | None, *, re
         began=clock.monotonic(),
     )
     with _display(options, is_live=is_live) as display:
-        return DevSupervisor(project, options, model, display, clock).run()
+        code = DevSupervisor(project, options, model, display, clock).run()
+    if options.owns_cluster:
+        remove_registrations(model.operator)
+    return code
 
 
 def _display(options: RunOptions, *, is_live: bool) -> LiveDisplay | LogDisplay:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, FileFinder, SourceFileLoader
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 LogFormat = Literal["auto", "json", "console"]
 _DRAIN_SECONDS: Final = 1.0
 """A developer waits for the next version: reconciles under way have less time than in production."""
+_REMOVE_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +129,27 @@ def run_here(project: Project, options: RunOptions) -> int:
     if not logging.getLogger().handlers:
         logs.setup(options.log_format, options.program.log_level)
     is_well = run_until_signal(operator.name, lambda client: serve(client, operator), config_of(options))
+    if options.owns_cluster:
+        remove_registrations(operator.name)
     return 0 if is_well else 1
+
+
+def remove_registrations(operator: str) -> None:
+    """Deletes the webhook configurations of an operator that has ended from a cluster for development.
+
+    Nobody answers them any more, so that the API server would refuse writes until the operator runs again.
+    """
+    import asyncio  # noqa: PLC0415 - `navarch --help` needs no operator
+
+    from navarch.client import connect  # noqa: PLC0415 - as above
+    from navarch.webhook.registration import remove_webhooks  # noqa: PLC0415 - as above
+
+    async def remove() -> None:
+        async with connect() as client:
+            await remove_webhooks(client.using(timeout=_REMOVE_SECONDS), operator)
+
+    with contextlib.suppress(NavarchError):  # a cluster that was stopped meanwhile, for example
+        asyncio.run(remove())
 
 
 def config_of(options: RunOptions) -> Any:
