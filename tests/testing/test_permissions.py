@@ -95,7 +95,7 @@ async def test_bad_larder_is_refused(cluster: Cluster, operator: Operator) -> No
 """
 PLUGINS = (
     *("--assert=plain", "--disable-plugin-autoload", "-p", "no:cacheprovider"),
-    *("-p", "asyncio", "-p", "navarch.testing.plugin"),
+    *("-p", "asyncio", "-p", "navarch.testing.plugin", "-o", "asyncio_default_fixture_loop_scope=function"),
 )
 """Without what else this machine has; assertions of the whole package would be rewritten."""
 READ = 'await ctx.client.list(Secret, namespace="default")'
@@ -409,6 +409,15 @@ def test_other_operators_of_a_test_run_as_the_administrator(larders: Larders) ->
     assert not any("nodes" in name for name in larders.recorded())
     larders.generate(declared())
     larders.pytest("--as-operator", "tests/test_other.py").assert_outcomes(passed=1)
+
+
+def test_fixture_without_a_project_says_what_is_expected(pytester: pytest.Pytester) -> None:
+    """One sentence instead of a traceback."""
+    pytester.makepyfile("def test_it(operator): ...")
+    outcome = pytester.runpytest_inprocess(*PLUGINS)
+    outcome.assert_outcomes(errors=1)
+    outcome.stdout.fnmatch_lines(["the fixture `operator`: expected an operator project, *navarch init*"])
+    outcome.stdout.no_fnmatch_line("*Traceback*")
 
 
 def test_fixture_of_the_user_takes_the_place_of_operator(larders: Larders) -> None:

@@ -118,7 +118,11 @@ async def http_cluster(request: pytest.FixtureRequest) -> AsyncIterator[Cluster]
 @pytest.fixture
 def operator(pytestconfig: pytest.Config) -> Operator:
     """The operator of the project that the tests belong to, with all of its controllers and webhooks."""
+    from navarch.errors import NavarchError  # noqa: PLC0415 - see above
     from navarch.operator import load_operator  # noqa: PLC0415 - see above
     from navarch.project.project import Project  # noqa: PLC0415 - see above
 
-    return load_operator(Project.find(pytestconfig.rootpath).settings.package)
+    try:
+        return load_operator(Project.find(pytestconfig.rootpath).settings.package)
+    except NavarchError as error:
+        pytest.fail(f"the fixture `operator`: {error}", pytrace=False)
