@@ -71,6 +71,7 @@ from navarch.errors import NavarchError
 from navarch.testing import Cluster
 
 
+@pytest.mark.cluster(controllers=False)
 async def test_larder_is_seen(cluster: Cluster, operator: Operator) -> None:
     async with cluster.run(operator):
         await cluster.apply(Larder(name="a"))
@@ -88,6 +89,7 @@ async def check(larder, review):
 """
 REFUSED = """
 
+@pytest.mark.cluster(controllers=False)
 async def test_bad_larder_is_refused(cluster: Cluster, operator: Operator) -> None:
     async with cluster.run(operator):
         with pytest.raises(NavarchError, match="bad"):
@@ -255,7 +257,8 @@ def test_failed_session_records_nothing(larders: Larders) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "deselected"), [(["tests/test_larder.py"], 0), (["-k", "is_seen and not again"], 3)]
+    ("arguments", "deselected"),
+    [(["tests/test_larder.py"], 0), pytest.param(["-k", "is_seen and not again"], 3, marks=pytest.mark.long)],
 )
 def test_run_of_one_test_keeps_what_others_recorded(larders: Larders, arguments: list[str], deselected: int) -> None:
     """A whole run drops it when the test is gone."""
@@ -369,7 +372,7 @@ def test_operator_of_some_namespaces_is_enforced_in_the_namespace_of_the_tests(l
     larders.pytest("--as-operator", "tests/test_larder.py").assert_outcomes(passed=1)
 
 
-@pytest.mark.parametrize("certificates", ["self", "cert-manager"])
+@pytest.mark.parametrize("certificates", ["cert-manager", pytest.param("self", marks=pytest.mark.long)])
 def test_webhooks_are_registered_under_the_roles(larders: Larders, certificates: str) -> None:
     """By the operator itself or, in production, by the manifests: then the test alone lets it do so."""
     larders.write("pyproject.toml", f"[tool.navarch]\ncertificates = '{certificates}'\n")
