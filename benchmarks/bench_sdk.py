@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from measuring import Report, Row, console, row, within
+from navarch.project.permissions import count_verbs
 from sdk import kubebuilder_peer, projects
 
 ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -84,20 +85,6 @@ def _seconds(work: Callable[[Path], None], folder: Path) -> float:
 
 def _lines(file: Path) -> int:
     return len(file.read_text().splitlines())
-
-
-def count_verbs(roles: Iterable[dict[str, Any]]) -> int:
-    """Counts each verb on each resource once."""
-    return len(
-        {
-            (group, resource, verb)
-            for role in roles
-            for rule in role["rules"]
-            for group in rule.get("apiGroups", [""])
-            for resource in (*rule.get("resources", ()), *rule.get("nonResourceURLs", ()))
-            for verb in rule["verbs"]
-        }
-    )
 
 
 def _help() -> Row:
