@@ -63,9 +63,16 @@ def test_init_writes_code_and_manifests(folder: Path, program: Program) -> None:
 
 
 def test_init_takes_the_name_of_the_folder(folder: Path, program: Program) -> None:
-    """Without NAME the project is the current folder."""
+    """Without NAME the project is the current folder; --project-name is for a folder of another name."""
+    both = program.run("init", "one", "--project-name", "two", "--domain", "example.com")
+    assert (both.returncode, "got both" in both.stderr) == (1, True)
     assert program.run("init", "--domain", "example.com").returncode == 0
     assert "projectName: place" in (folder / "PROJECT").read_text()
+    (folder / "My Folder").mkdir()
+    os.chdir(folder / "My Folder")
+    assert "try 'my-folder'" in program.run("init", "--domain", "example.com").stderr
+    assert program.run("init", "--project-name", "other", "--domain", "example.com").returncode == 0
+    assert "projectName: other" in (folder / "My Folder/PROJECT").read_text()
 
 
 def test_init_says_what_to_do_next(folder: Path, program: Program) -> None:

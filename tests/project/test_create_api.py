@@ -254,6 +254,15 @@ def test_kind_of_another_project_comes_from_its_crd(project: Project, tmp_path_f
         create_api(project, asking(kind="Other", crd=file))
 
 
+def test_renamed_package_is_refused(project: Project) -> None:
+    """Files are not written into a package that the operator does not have."""
+    file = project.root / "pyproject.toml"
+    file.write_text(file.read_text().replace("[tool.navarch]\n", '[tool.navarch]\npackage = "renamed"\n'))
+    with pytest.raises(ConfigError, match=r"expected the package cache_operator, .* got renamed"):
+        create_api(Project.find(project.root), PLAIN)
+    assert not (project.root / "src/cache_operator/controllers/plain.py").exists()
+
+
 def test_kind_may_have_the_name_of_a_module(project: Project) -> None:
     """A module inside the package hides no module of Python."""
     create_api(project, asking(kind="Json"))

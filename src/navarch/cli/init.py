@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from navarch.cli.output import Output, print_written
+from navarch.errors import ConfigError
 
 
 def init(
@@ -16,6 +17,9 @@ def init(
     ] = "",
     *,
     domain: Annotated[str, typer.Option(help="The domain of the API groups, such as example.com.")],
+    project_name: Annotated[
+        str, typer.Option(help="The name of a project in the current folder, if it is not the folder's.")
+    ] = "",
     repo: Annotated[str, typer.Option(help="The address of the source code.")] = "",
     owner: Annotated[str, typer.Option(help="The owner of the copyright.")] = "",
     license: Annotated[  # noqa: A002 - the name of the flag
@@ -36,7 +40,9 @@ def init(
     from navarch.project.scaffold.scaffolds import ProjectScaffold  # noqa: PLC0415 - as above
 
     here = Path.cwd()
-    chosen = check_project_name(name or here.name)
+    if name and project_name:
+        raise ConfigError("expected NAME or --project-name, got both; leave one of them out")
+    chosen = check_project_name(name or project_name or here.name)
     scaffold = ProjectScaffold(name=chosen, domain=domain, repo=repo, owner=owner, license=license)
     folder = here / chosen if name else here
     written = init_project(folder, scaffold, namespaced=namespaced)

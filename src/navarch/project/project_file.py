@@ -14,8 +14,8 @@ LAYOUT: Final = "python.navarch.dev/v1"
 _VERSION: Final = "3"
 
 
-class ApiEntry(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """That the project defines the kind."""
+class ApiEntry(msgspec.Struct, rename="camel", kw_only=True):
+    """That the project defines the kind; kubebuilder always states both fields, or omits a false one."""
 
     crd_version: str = msgspec.field(default="v1", name="crdVersion")
     namespaced: bool = False

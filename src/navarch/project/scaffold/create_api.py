@@ -100,7 +100,14 @@ def add_parts(
     force: bool,
     third_party: ThirdPartyKind | None = None,
 ) -> ScaffoldReport:
-    """Writes the files of these scaffolds and records them. Raises `ConfigError` for files that have other content."""
+    """Writes the files of these scaffolds and records them. Raises `ConfigError` for files that have other content, and
+    for a package that is no longer where it was scaffolded.
+    """
+    if project.settings.package != scaffolds.project.package:
+        raise ConfigError(
+            f"expected the package {scaffolds.project.package}, which navarch init wrote, got {project.settings.package} in "
+            f"[tool.navarch] of pyproject.toml; new files would not be part of it: restore the name, or write them by hand"
+        )
     known = {path for part in scaffolds.parts for path in render_part(scaffolds.project, part)}
     files = {
         path: content
