@@ -8,7 +8,7 @@ again and prints the verdicts that have changed; `--record` writes those. CONTRI
 from __future__ import annotations
 
 from judge.recording import Recording, Verdicts
-from judge.referees import GO, KUBE_APISERVER, SHELL, Go, Referee
+from judge.referees import GO, HELM, KUBE_APISERVER, SHELL, Go, Helm, Referee
 from judge.steady import without_chance
 
-__all__ = ["GO", "KUBE_APISERVER", "SHELL", "Go", "Recording", "Referee", "Verdicts", "without_chance"]
+__all__ = ["GO", "HELM", "KUBE_APISERVER", "SHELL", "Go", "Helm", "Recording", "Referee", "Verdicts", "without_chance"]

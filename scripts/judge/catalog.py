@@ -15,6 +15,7 @@ MODULES = (
     "cluster.fields.record",
     "conformance.rights_table",
     "conformance.write_table",
+    "project.charts",
     "security.pod_security_record",
     "kubernetes_api.bootstrap_roles",
     "kubernetes_api.protobuf",

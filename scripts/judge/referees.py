@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import rig
-from rig import tools
+from rig import programs, tools
+from rig.build import build
 
 ROOT = Path(__file__).parents[2]
 T_co = TypeVar("T_co", covariant=True)
@@ -43,6 +44,30 @@ def _go() -> Iterator[Go]:
     yield Go(tools.go((module / "go.mod").read_text(encoding="utf-8")), module)
 
 
+@dataclass(frozen=True)
+class Helm:
+    """Helm, and a cluster for its releases."""
+
+    command: Path
+    kubeconfig: Path
+
+    def output(self, *arguments: str) -> str:
+        """Returns what it prints, on both of its outputs if it fails."""
+        command = [str(self.command), f"--kubeconfig={self.kubeconfig}", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"helm {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+        return done.stdout
+
+
+@contextmanager
+def _helm() -> Iterator[Helm]:
+    build([programs.HELM])
+    with rig.running() as cluster:
+        yield Helm(programs.HELM.path, cluster.kubeconfig)
+
+
 KUBE_APISERVER = Referee("kube-apiserver", rig.running)
 GO = Referee("Go", _go)
+HELM = Referee("Helm", _helm)
 SHELL = Referee("the programs in a shell", nullcontext)

@@ -58,6 +58,10 @@ ETCD_TOOL = Program("etcdutl", "etcd", "go.etcd.io/etcd/etcdutl/v3", ETCD_VERSIO
 """Restores snapshots. Built by the tests that need it, and not with the rest."""
 OLDER_ETCD = Program("etcd", "etcd35", ".", "v3.5.35")
 """Of the minor version before, for upgrades. Built by the tests that need it, and not with the rest."""
+HELM = Program(
+    "helm", "helm", "helm.sh/helm/v4/cmd/helm", "v4.3.1", ("helm.sh/helm/v4/internal/version.version=v4.3.1",)
+)
+"""Judges charts. Built by `make judge` when it is first needed, and not with the rest."""
 APISERVER = _kubernetes("kube-apiserver")
 CONTROLLER_MANAGER = _kubernetes("kube-controller-manager")
 KUBECTL = _kubernetes("kubectl")
