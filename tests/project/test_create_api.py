@@ -184,6 +184,7 @@ def test_files_of_the_user_are_not_overwritten(project: Project) -> None:
         ({"kind": "K" * 64}, "at most 63"),
         ({"kind": "../../Etc"}, "expected a name in PascalCase"),
         ({"group": "Cache"}, "--group: .* try 'cache'"),
+        ({"group": "cache.example.com"}, "--group: expected the group without the project's domain, .* --group cache"),
         ({"group": "class"}, "--group: expected a name that a Python package can have"),
         ({"group": "3d"}, "--group: expected a name that a Python package can have"),
         ({"group": "../x"}, "--group: expected a DNS subdomain"),

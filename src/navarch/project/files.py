@@ -72,15 +72,17 @@ def _write(file: Path, content: str) -> bool:
         file.parent.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise ConfigError(f"expected a folder, got a file: {file.parent}; move it away") from None
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o666 & ~_umask()
+    replaces = file.exists()
+    mode = file.stat().st_mode & 0o777 if replaces else 0o666 & ~_umask()
     for leftover in file.parent.glob(f".{glob.escape(file.name)}.*{_UNFINISHED}"):  # of a process that was killed
         leftover.unlink(missing_ok=True)
     descriptor, unfinished = tempfile.mkstemp(prefix=f".{file.name}.", suffix=_UNFINISHED, dir=file.parent)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
             stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if replaces:  # a power failure must not take what was there; a new file can be written again
+                stream.flush()
+                os.fsync(stream.fileno())
         Path(unfinished).chmod(mode)
         Path(unfinished).replace(file)
     except BaseException:

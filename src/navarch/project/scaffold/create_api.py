@@ -80,6 +80,12 @@ def create_api(project: Project, request: NewApi) -> ScaffoldReport:
     """
     refuse_open_conflicts(project.root)
     _check(request)
+    domain = f".{project.file.domain}"
+    if request.resource and request.group.endswith(domain):
+        raise ConfigError(
+            f"--group: expected the group without the project's domain, got {request.group!r}; write --group "
+            f"{request.group.removesuffix(domain)}"
+        )
     scaffolds = Scaffolds.read(project.root)
     replaced = _replaced(project, scaffolds, request)
     kept = scaffolds.without(*replaced)
