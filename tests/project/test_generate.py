@@ -12,6 +12,7 @@ import yaml
 
 from navarch import observe
 from navarch.errors import ConfigError, DefinitionError
+from navarch.project import files as project_files
 from navarch.project.dashboards import panels
 from navarch.project.generate import generate, load_deployment
 from navarch.project.manifests.alerts import alerts
@@ -71,6 +72,29 @@ def test_two_runs_have_the_same_bytes(tmp_path: Path) -> None:
     assert not any(report.written or report.edited or report.removed for report in generate(project).values())
     assert not any(report.written for report in generate(project, check=True).values())
     assert generated(tmp_path) == before
+
+
+@pytest.mark.parametrize("files", [0, 1, 12, 40])
+def test_interrupted_run_is_completed_by_the_next(files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it was able to write: no file is taken for an edited one."""
+    project = write_project(tmp_path)
+    generate(project, ["crd"])
+    (tmp_path / "pyproject.toml").write_text("[tool.navarch]\nreplicas = 5\n")
+    changed = Project.find(tmp_path)
+    write = project_files._write
+    left = iter([True] * files)
+
+    def interrupted(file: Path, content: str) -> bool:
+        if not next(left, False):
+            raise KeyboardInterrupt
+        return write(file, content)
+
+    monkeypatch.setattr(project_files, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        generate(changed)
+    monkeypatch.setattr(project_files, "_write", write)
+    assert not [path for report in generate(changed).values() for path in report.edited]
+    assert not any(report.written for report in generate(changed, check=True).values())
 
 
 def test_edited_file_is_reported_and_left_alone(tmp_path: Path) -> None:
