@@ -37,7 +37,7 @@ demo: $(STAMP) ## A cluster of etcd on a cluster of this machine, from nothing: 
 	@PYTHONPATH=examples/demo:operators/etcd/src $(BIN)/python examples/demo/etcd_cluster.py $(ARGS)
 
 demo-memcached: $(STAMP) ## The same with a smaller operator, the one of the README
-	@PYTHONPATH=examples/demo:examples/memcached $(BIN)/python examples/demo/memcached.py $(ARGS)
+	@PYTHONPATH=examples/demo:examples/memcached/src $(BIN)/python examples/demo/memcached.py $(ARGS)
 
 test: $(STAMP) ## The fast suite: Python and pip alone
 	$(BIN)/python -m compileall -q -j $(PROCESSORS) src operators/etcd/src scripts # once, not in each of the processes
@@ -76,6 +76,7 @@ generated: $(STAMP)
 	$(BIN)/python -m kubernetes_api check
 	$(BIN)/python -m fresh_cluster --check
 	$(BIN)/python -m etcd_roles --check
+	cd examples/memcached && $(abspath $(BIN))/navarch generate --check
 	$(BIN)/python -m figures --check
 	$(BIN)/python -m reference --check
 

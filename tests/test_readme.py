@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
-import memcached_operator
 import rig
+from memcached_operator.controllers import memcached
 from navarch.testing import Cluster
 
 README = Path(__file__).parent.parent / "README.md"
-EXAMPLE = README.parent / "examples" / "memcached" / "memcached_operator.py"
+EXAMPLE = README.parent / "examples" / "memcached" / "src" / "memcached_operator"
 
 
 def blocks(language: str) -> list[str]:
@@ -52,9 +52,14 @@ def is_part_of(part: Any, whole: Any) -> bool:
 
 def test_operator_in_the_readme_is_the_example() -> None:
     """Every class and function of it, word by word."""
-    shown, example = _declared(blocks("python")[0]), _declared(EXAMPLE.read_text())
+    shown, example = _declared(blocks("python")[0]), _declared(_source_of_the_example())
     assert {"Memcached", "reconcile", "farewell"} <= shown.keys()
     assert {name: example.get(name) for name in shown} == shown
+
+
+def _source_of_the_example() -> str:
+    files = ("api/cache/v1alpha1/memcached.py", "controllers/memcached.py")
+    return "\n".join((EXAMPLE / file).read_text() for file in files)
 
 
 def _declared(source: str) -> dict[str, str]:
@@ -80,7 +85,7 @@ def test_crd_in_the_readme_is_what_the_class_makes(readme: ModuleType) -> None:
 async def test_test_in_the_readme_passes(readme: ModuleType, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the two functions that the example adds."""
     for name in ("deployment", "selector"):
-        monkeypatch.setattr(readme, name, getattr(memcached_operator, name), raising=False)
+        monkeypatch.setattr(readme, name, getattr(memcached, name), raising=False)
     await readme.test_scales_to_the_size_asked_for(cluster)
 
 

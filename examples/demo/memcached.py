@@ -12,8 +12,10 @@ import sys
 from rich.console import RenderableType
 from rich.table import Table
 
-from memcached_operator import Memcached, MemcachedSpec, operator, selector
+from memcached_operator.api.cache.v1alpha1.memcached import Memcached, MemcachedSpec
+from memcached_operator.controllers.memcached import selector
 from navarch.k8s.core.v1 import Node, Pod
+from navarch.operator import load_operator
 from navarch.testing import Cluster
 from stage import Stage, perform, scene, stay_up
 
@@ -22,9 +24,9 @@ SECONDS = 60.0
 HINTS = (
     ". .venv/bin/activate",
     'eval "$(navarch cluster up --nodes 3)"',
-    "python examples/memcached/memcached_operator.py &",
-    "kubectl wait --for=create crd/memcacheds.cache.example.com --timeout=5m",
-    "kubectl apply -f examples/memcached/cache.yaml",
+    "kubectl apply -k examples/memcached/config/crd",
+    "PYTHONPATH=examples/memcached/src python -m memcached_operator &",
+    "kubectl apply -k examples/memcached/config/samples",
     "kubectl get memcacheds,pods -o wide",
     "kill %1; navarch cluster down --delete",
 )
@@ -43,8 +45,8 @@ class Story:
         with stage.step("a cluster is there, and its nodes join it") as step:
             nodes = await cluster.eventually(lambda: cluster.list(Node), lambda found: len(found) == 2, timeout=SECONDS)
             step.note = ", ".join(sorted(node.name for node in nodes))
-        async with cluster.run(operator):
-            with stage.step("the memcached operator runs, and has brought its CRD"):
+        async with cluster.run(load_operator("memcached_operator")):
+            with stage.step("the memcached operator runs, and its CRD is there"):
                 await cluster.apply(Memcached(name=NAME, spec=MemcachedSpec(size=3)))
             await self._scale(3, "a Memcached of size 3 is applied: three processes")
             await self._store()

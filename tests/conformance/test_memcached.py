@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import copy
 import json
 import os
 import sys
@@ -18,7 +19,8 @@ import memcached_operator
 import rig
 from chaos.waiting import until, until_none
 from conformance.controllers.watching import until_gone
-from memcached_operator import Memcached, MemcachedSpec, farewell, operator, reconcile
+from memcached_operator.api.cache.v1alpha1.memcached import Memcached, MemcachedSpec
+from memcached_operator.controllers.memcached import farewell, reconcile
 from navarch.api import Key, Kind
 from navarch.client import ALL, Client, MergePatch, Request, Response, Transport, WebSocket
 from navarch.controller import Context, ElectionOptions
@@ -29,7 +31,7 @@ from navarch.k8s.coordination.v1 import Lease
 CRD = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
 )
-EXAMPLE = Path(memcached_operator.__file__).parent
+EXAMPLE = Path(memcached_operator.__file__).parents[2]
 LIMIT = 60.0
 LEASE_SECONDS = ElectionOptions(name="default").lease_seconds
 ASKING = ("/leases", "/selfsubject")
@@ -59,9 +61,11 @@ class Heard:
 
 
 class Replica:
-    """The operator as one process would run it."""
+    """The operator as one process would run it; it brings its CRD, as an operator without manifests does."""
 
     def __init__(self, client: Client) -> None:
+        self._operator = copy.copy(memcached_operator.operator)
+        self._operator.crds = "install"
         self._stopping = asyncio.Event()
         self._heard: list[Heard] = []
         self._client = client.through(self._hear)
@@ -85,7 +89,7 @@ class Replica:
     async def run(self) -> None:
         """Until it is told to stop, as a signal would."""
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(operator.serve(self._client))
+            task = group.create_task(self._operator.serve(self._client))
             await self._stopping.wait()
             task.cancel()
 
@@ -271,15 +275,18 @@ async def test_only_one_of_two_replicas_works_and_the_other_takes_over(client: C
 
 
 async def test_program_runs_until_it_is_told_to_stop(client: Client, rig_cluster: rig.Cluster) -> None:
-    """`python -m memcached_operator` in the example's folder serves its sample; SIGTERM ends it with 0, and the Lease is free."""
-    environment = {**os.environ, "KUBECONFIG": str(rig_cluster.kubeconfig)}
+    """`python -m memcached_operator` with its manifests serves its sample; SIGTERM ends it with 0, and the Lease is free."""
+    environment = {**os.environ, "KUBECONFIG": str(rig_cluster.kubeconfig), "PYTHONPATH": str(EXAMPLE / "src")}
+    await asyncio.to_thread(rig_cluster.kubectl, "apply", "-k", str(EXAMPLE / "config/crd"))
+    await until_served(client)
     program = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "memcached_operator", cwd=EXAMPLE, env=environment, stderr=asyncio.subprocess.PIPE
+        *(sys.executable, "-m", "memcached_operator", "--leader-elect", "--health-probe-bind-address=0"),
+        env=environment,
+        stderr=asyncio.subprocess.PIPE,
     )
     try:
-        await until_served(client)
-        sample = str(EXAMPLE / "cache.yaml")
-        await asyncio.to_thread(rig_cluster.kubectl, "apply", "-n", client.options.namespace, "-f", sample)
+        sample = str(EXAMPLE / "config/samples")
+        await asyncio.to_thread(rig_cluster.kubectl, "apply", "-n", client.options.namespace, "-k", sample)
         await until_nodes(client, "cache", 3)
         program.terminate()
         async with asyncio.timeout(LIMIT):

@@ -20,7 +20,7 @@ from navarch.testing import Cluster
 pytest_plugins = ["pytester"]
 
 PAGE = "getting-started.md"
-MEMCACHED = Path(__file__).parents[2] / "examples" / "memcached"
+MEMCACHED = Path(__file__).parents[2] / "examples" / "memcached" / "src"
 
 
 def the_operator() -> str:

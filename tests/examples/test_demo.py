@@ -58,7 +58,7 @@ def test_a_cluster_of_etcd_is_hurt_scaled_backed_up_and_restored() -> None:
 @pytest.mark.timeout(600)
 def test_memcached_is_scaled_and_hurt() -> None:
     """Every step comes true."""
-    steps = steps_of(told("memcached.py", "examples/memcached"))
+    steps = steps_of(told("memcached.py", "examples/memcached/src"))
     assert len(steps) == 7, steps
     assert steps[-1] == "it is deleted, and everything goes with it"
 

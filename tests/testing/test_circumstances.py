@@ -9,8 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from memcached_operator import Memcached, MemcachedSpec
-from memcached_operator import operator as memcached_operator
+from memcached_operator.api.cache.v1alpha1.memcached import Memcached, MemcachedSpec
 from navarch import Context, Endpoints, ObjectMeta, Operator, Quantity, Result
 from navarch.client import MergePatch, Request
 from navarch.errors import Conflict, InvalidValueError, NavarchError
@@ -28,9 +27,11 @@ from navarch.k8s.core.v1 import (
     VolumeResourceRequirements,
 )
 from navarch.k8s.meta.v1 import LabelSelector
+from navarch.operator import load_operator
 from navarch.testing import Cluster, faulty
 
 T = TypeVar("T")
+memcached_operator = load_operator("memcached_operator")
 
 
 async def test_operator_with_its_own_rights_does_its_work(cluster: Cluster) -> None:

@@ -11,18 +11,20 @@ from typing import Any, TypeVar
 
 import pytest
 
-from memcached_operator import Memcached, MemcachedSpec, operator
+from memcached_operator.api.cache.v1alpha1.memcached import Memcached, MemcachedSpec
 from navarch import Context, Operator
 from navarch._base.clock import ManualClock
 from navarch.client import Client
 from navarch.errors import DefinitionError, Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod
+from navarch.operator import load_operator
 from navarch.testing import Cluster
 
 pytest_plugins = ["pytester"]
 
 T = TypeVar("T")
+operator = load_operator("memcached_operator")
 
 
 async def test_scales_to_the_size_asked_for(cluster: Cluster) -> None:

@@ -1,36 +1,14 @@
-"""A whole operator: a Memcached asks for a number of pods, and gets them as a Deployment.
+"""Reconciles Memcached: a Deployment with as many pods as it asks for."""
 
-python -m memcached_operator        # on the cluster that kubectl talks to
-"""
-
-from typing import Annotated
-
-from navarch import Context, Meta, ObjectMeta, Operator, Resource, Spec, Status
+from navarch import Context, ObjectMeta, Uses
 from navarch.k8s.apps.v1 import Deployment, DeploymentSpec
 from navarch.k8s.core.v1 import Container, ContainerPort, Pod, PodSpec, PodTemplateSpec, Probe, TCPSocketAction
 from navarch.k8s.meta.v1 import LabelSelector
 
+from memcached_operator import operator
+from memcached_operator.api.cache.v1alpha1.memcached import Memcached
 
-class MemcachedSpec(Spec):
-    size: Annotated[int, Meta(ge=0, le=64)] = 1
-    """How many memcached pods to run."""
-
-
-class MemcachedStatus(Status):  # observedGeneration and conditions come with it
-    nodes: list[str] = []
-    """Names of the memcached pods."""
-
-
-class Memcached(
-    Resource[MemcachedSpec, MemcachedStatus],
-    group="cache.example.com",
-    version="v1alpha1",
-    short_names=("mc",),
-):
-    """A set of memcached pods."""
-
-
-operator = Operator("memcached-operator")
+operator.uses += (Uses(Deployment, ("create", "get", "list", "patch", "watch")),)  # the garbage collector deletes them
 
 
 @operator.controller(Memcached, owns=(Deployment,), reads=(Pod,))
@@ -45,12 +23,12 @@ async def farewell(memcached: Memcached, ctx: Context) -> None: ...
 
 
 def selector(memcached: Memcached) -> dict[str, str]:
-    """The labels of the pods of one Memcached, and of no other."""
+    """Returns the labels of the pods of one Memcached, and of no other."""
     return {"app": "memcached", "memcached": memcached.name}
 
 
 def deployment(memcached: Memcached) -> Deployment:
-    """What a Memcached asks for. Its namespace and its owner are set by `ctx.apply`."""
+    """Returns the desired Deployment; its namespace and its owner are set by `ctx.apply`."""
     labels = selector(memcached)
     container = Container(
         name="memcached",
@@ -67,7 +45,3 @@ def deployment(memcached: Memcached) -> Deployment:
             template=PodTemplateSpec(metadata=ObjectMeta(labels=labels), spec=PodSpec(containers=[container])),
         ),
     )
-
-
-if __name__ == "__main__":
-    operator.run()
