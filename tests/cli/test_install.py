@@ -92,6 +92,17 @@ async def test_crd_of_another_manager_is_left_alone(
     assert f"{NAME} was applied by helm; remove them with that tool, or: navarch uninstall --force" in kept.stderr
 
 
+@pytest.mark.parametrize("command", ["install", "uninstall"])
+def test_kubeconfig_that_is_missing_is_told(command: str, program: Program, root: Path, tmp_path: Path) -> None:
+    """In one line, without a traceback."""
+    told = program.run(command, "--kubeconfig", str(tmp_path / "none"))
+    assert told.returncode == 1
+    assert told.stderr.startswith("error: ")
+    assert told.stderr.count("\n") == 1
+    assert str(tmp_path / "none") in told.stderr
+
+
+@pytest.mark.long  # the client tries again for ten seconds
 def test_unreachable_cluster_is_told(program: Program, root: Path, tmp_path: Path) -> None:
     """In one line, without a traceback."""
     file = tmp_path / "nowhere"
