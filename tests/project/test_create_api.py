@@ -25,10 +25,12 @@ def asking(**changes: object) -> NewApi:
     return dataclasses.replace(PLAIN, **changes)  # type: ignore[arg-type]  # the fields of each case
 
 
-def test_scaffolded_project_passes_its_own_tests(project: Project) -> None:
-    """Types, reconciler and test of a kind with an image work as they are written."""
+def test_scaffolded_project_passes_its_own_tests_with_the_least_permissions(project: Project) -> None:
+    """A kind with an image works as it is written; its roles grant what its test used, and no more: `make permissions`."""
     project = create_api(project, MEMCACHED).project
-    assert "2 passed" in run_module(project, "pytest", "-q", "-p", "no:cacheprovider")
+    assert "2 passed" in run_module(project, "pytest", "-q", "-p", "no:cacheprovider", "--record-permissions")
+    run_module(project, "navarch", "generate", "rbac")
+    assert "2 passed" in run_module(project, "pytest", "-q", "-p", "no:cacheprovider", "tests/permissions.py")
 
 
 def test_scaffolds_are_formatted_and_linted(project: Project) -> None:

@@ -43,6 +43,7 @@ _PROJECT: Final = {
     "src/{package}/api/__init__.py": "empty",
     "src/{package}/controllers/__init__.py": "empty",
     "src/{package}/webhooks/__init__.py": "empty",
+    "tests/permissions.py": "project/permissions.py",
     "tests/test_operator.py": "project/test_operator.py",
 }
 
