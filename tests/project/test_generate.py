@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
 from navarch import observe
 from navarch.errors import ConfigError, DefinitionError
+from navarch.operator.roles import Permission
 from navarch.project import files as project_files
 from navarch.project.dashboards import panels
 from navarch.project.generate import generate, load_deployment
 from navarch.project.manifests.alerts import alerts
+from navarch.project.permissions import granted_to
 from navarch.project.project import Project
 from project.small_project import CONTROLLER, PACKAGE, write_project
 
@@ -312,3 +316,39 @@ def test_grace_period_outlasts_the_drain(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace('crds="verify"', 'crds="verify", drain_seconds=99.5'))
     objects = {each.object["kind"]: each.object for each in load_deployment(project).manifests}
     assert objects["Deployment"]["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 115
+
+
+def test_optional_role_is_bound_by_nobody_but_in_named_namespaces(tmp_path: Path) -> None:
+    """An operator of the whole cluster has it beside its own role; one of some namespaces has the verbs in its Roles."""
+    project = write_project(tmp_path)
+    controller = tmp_path / "src" / PACKAGE / "controllers" / "memcached.py"
+    uses = 'operator.uses += (Uses(Secret, ("get",), role="secrets"),)'
+    imports = "from navarch import Uses\nfrom navarch.k8s.core.v1 import Secret\n"
+    controller.write_text(f"{imports}{controller.read_text()}\n\n{uses}\n")
+    deployment = load_deployment(project)
+    account = deployment.model.account
+    found = [each.object for each in deployment.manifests]
+    role = next(each for each in found if each["metadata"]["name"] == "cache-operator-secrets")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
+    assert 'get: Uses(Secret, …, role="secrets")' in deployment.files("rbac")["config/rbac/secrets_role.yaml"]
+    assert not any(each.resource == "secrets" for each in granted_to(found, account))
+    settings = msgspec.structs.replace(project.settings, watch_namespaces=("team-a",))
+    some = [each.object for each in load_deployment(dataclasses.replace(project, settings=settings)).manifests]
+    assert not any(each["metadata"]["name"] == "cache-operator-secrets" for each in some)
+    granted = {each for each in granted_to(some, account) if each.resource == "secrets"}
+    assert granted == {Permission("get", "", "secrets", namespace="team-a")}
+
+
+def test_code_is_loaded_with_the_environment_of_the_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the manifests follow from it; afterwards the environment is as it was."""
+    monkeypatch.setenv("WATCH_NAMESPACE", "mine")
+    project = write_project(tmp_path, settings='environment = { LEVEL = "high" }\nwatch-namespaces = ["team-a"]')
+    file = tmp_path / "src" / PACKAGE / "__init__.py"
+    seconds = 'drain_seconds=80 if (os.environ["LEVEL"], os.environ["WATCH_NAMESPACE"]) == ("high", "team-a") else 1'
+    file.write_text("import os\n" + file.read_text().replace('crds="verify"', f'crds="verify", {seconds}'))
+    objects = {each.object["kind"]: each.object for each in load_deployment(project).manifests}
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    assert pod["terminationGracePeriodSeconds"] == 95
+    assert {"name": "LEVEL", "value": "high"} in pod["containers"][0]["env"]
+    assert os.environ["WATCH_NAMESPACE"] == "mine"
+    assert "LEVEL" not in os.environ

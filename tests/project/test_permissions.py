@@ -12,11 +12,11 @@ from navarch import Context, Operator
 from navarch.api import Resource, Spec, Status
 from navarch.errors import ConfigError
 from navarch.k8s.apps.v1 import Deployment
-from navarch.k8s.core.v1 import Pod
+from navarch.k8s.core.v1 import Pod, Secret
 from navarch.operator import Uses, roles_of
 from navarch.operator.roles import Permission
 from navarch.project.least_privilege import missing_permissions, unused_permissions
-from navarch.project.permissions import count_verbs, granted_permissions, granted_to, role_text
+from navarch.project.permissions import count_verbs, granted_permissions, granted_to, optional_permissions, role_text
 from navarch.project.recorded_calls import RECORDED_FILE, RecordedCall, Recording, recording_of
 
 OWN = "cache-system"
@@ -275,3 +275,16 @@ def test_granted_verb_that_nothing_declares_is_named() -> None:
         "patch customresourcedefinitions.apiextensions.k8s.io",
         "delete leases.coordination.k8s.io",
     ]
+
+
+def test_recorded_call_of_an_optional_role_is_granted_by_nothing_else() -> None:
+    """What administrators grant namespace by namespace is not granted in the whole cluster because a test does it."""
+    operator = Operator("larder", uses=(Uses(Secret, ("get",), role="secrets"),))
+    seen = (call("get", "secrets"), call("list", "secrets"))
+    assert {str(each) for each in granted(operator, *seen) if each.resource == "secrets"} == {
+        "list secrets in the whole cluster"
+    }
+    found = optional_permissions(operator, Recording(calls=seen), own_namespace=OWN)
+    assert {role: [str(each.permission) for each in each_role] for role, each_role in found.items()} == {
+        "secrets": ["get secrets in the whole cluster"]
+    }

@@ -88,7 +88,8 @@ def _sources(operator: DeclaredOperator, wanted: Permission, own_namespace: str)
         kind = kind_of(uses.what)
         named = (kind.group, kind.plural, uses.subresource)
         if named == (wanted.group, wanted.resource, wanted.subresource) and wanted.verb in uses.verbs:
-            yield PermissionSource(f"Uses({kind.kind}, …)", uses.why)
+            role = f', role="{uses.role}"' if uses.role else ""
+            yield PermissionSource(f"Uses({kind.kind}, …{role})", uses.why)
     for declared in operator.controllers:
         yield from _of_controller(declared, wanted)
     yield from _of_webhooks(operator, wanted, own_namespace)

@@ -31,6 +31,7 @@ __all__ = [
     "crd_permissions",
     "missing_permissions",
     "needed_by",
+    "optional_roles",
     "permissions_of",
 ]
 
@@ -108,13 +109,24 @@ def needed_by(
     needs = [_needs(declared, operator.namespaces) for declared in operator.controllers]
     derived = permissions_of(needs, election_namespace=election_namespace, crds=operator.crds)
     derived = (*derived, *_read_by_webhooks(operator))
-    exact = {(kind_of(each.what).group, kind_of(each.what).plural, each.subresource) for each in operator.uses}
+    uses = [each for each in operator.uses if not each.role]
+    exact = {(kind_of(each.what).group, kind_of(each.what).plural, each.subresource) for each in uses}
     found = {each for each in derived if (each.group, each.resource, each.subresource) not in exact}
-    found.update(permission for each in operator.uses for permission in _used(each, operator.namespaces))
+    found.update(permission for each in uses for permission in _used(each, operator.namespaces))
     found.update(_of_webhooks(operator, webhook_namespace or election_namespace))
     if operator.endpoints is not None and operator.endpoints.token_review and operator.endpoints.metrics is not None:
         found.update(permission for kind in _REVIEWS for permission in _granted(kind, ("create",), ()))
     return _least(found)
+
+
+def optional_roles(operator: DeclaredOperator) -> dict[str, tuple[Permission, ...]]:
+    """Returns the permissions of `Uses(..., role=...)` by their role; `needed_by` leaves them out."""
+    found: dict[str, set[Permission]] = {}
+    for each in operator.uses:
+        if each.role:
+            names = operator.namespaces.names or ()
+            found.setdefault(each.role, set()).update(_granted(kind_of(each.what), each.verbs, names, each.subresource))
+    return {role: _least(permissions) for role, permissions in found.items()}
 
 
 def _read_by_webhooks(operator: DeclaredOperator) -> Iterator[Permission]:

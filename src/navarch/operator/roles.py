@@ -145,12 +145,16 @@ class Uses:
     They stand in the place of those that its controllers' declarations would need of that kind or subresource; several
     for one kind add up. `why` is the reason for verbs that no test can show: without it, `permission_tests` fails for a
     verb that is granted and was never recorded.
+
+    With `role`, the verbs are optional: the operator starts without them. An operator of the whole cluster has them in a role
+    of its own that nothing binds; its administrator binds it in each namespace that may use it.
     """
 
     what: Readable[Any]
     verbs: tuple[str, ...]
     subresource: str = ""
     why: str = ""
+    role: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.verbs, str):

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from navarch.operator import Operator
+from navarch.operator.roles import Permission
 from navarch.project.chart import chart_files
 from navarch.project.dashboards import dashboard_files
 from navarch.project.generated_files import GenerateReport, plan_generated, write_generated
 from navarch.project.kustomize import ObjectText, install_text, kustomize_files
 from navarch.project.loading import load_kinds, load_project
 from navarch.project.manifests import DeploymentModel, ManifestObject, manifests_of
-from navarch.project.manifests.model import Json
+from navarch.project.manifests.model import Custom, Json
 from navarch.project.manifests.rbac import OPERATOR_ROLES
 from navarch.project.patches import apply_patches, read_patches
-from navarch.project.permissions import granted_permissions, role_text
+from navarch.project.permissions import GrantedPermission, granted_permissions, optional_permissions, role_text
 from navarch.project.project import Project
 from navarch.project.recorded_calls import Recording
 from navarch.project.scaffold.record import refuse_open_conflicts
 from navarch.project.yaml_text import dump
 
-__all__ = ["PARTS", "Deployment", "Part", "generate", "load_deployment"]
+__all__ = ["PARTS", "Deployment", "Part", "deployment_of", "generate", "load_deployment"]
 
 Part = Literal["crd", "rbac", "manifests", "install", "chart", "dashboards"]
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
@@ -52,25 +54,31 @@ class Deployment:
 def load_deployment(project: Project) -> Deployment:
     """Loads the project's code and returns its deployment. Raises `ConfigError` or `DefinitionError` with the place."""
     operator = load_project(project)
-    model = DeploymentModel.of(project, operator, load_kinds(project, operator), _samples(project.root))
-    granted = granted_permissions(model.operator, Recording.read(project.root), own_namespace=model.namespace)
-    manifests = manifests_of(model, [each.permission for each in granted])
+    return deployment_of(project, operator, load_kinds(project, operator))
 
+
+def deployment_of(project: Project, operator: Operator, kinds: Iterable[Custom]) -> Deployment:
+    """Returns the deployment of this operator with the settings, the patches and the recorded calls of the project."""
+    model = DeploymentModel.of(project, operator, kinds, _samples(project.root))
+    recording = Recording.read(project.root)
+    granted = granted_permissions(model.operator, recording, own_namespace=model.namespace)
+    optional = optional_permissions(model.operator, recording, own_namespace=model.namespace)
+    manifests = manifests_of(model, _plain(granted), {role: _plain(found) for role, found in optional.items()})
+    explained = [*granted, *(each for found in optional.values() for each in found)]
+    roles = {model.named(name) for name in (*OPERATOR_ROLES.values(), *optional)}
     texts: dict[int, str] = {}  # the objects live as long as the deployment; each is in two files or more
 
     def text(found: Json) -> str:
         if id(found) not in texts:
-            texts[id(found)] = role_text(found, granted) if _is_role_of(model, found) else dump(found)
+            is_own = found["kind"] in {"ClusterRole", "Role"} and found["metadata"]["name"] in roles
+            texts[id(found)] = role_text(found, explained) if is_own else dump(found)
         return texts[id(found)]
 
     return Deployment(model, apply_patches(manifests, read_patches(project.root)), text)
 
 
-def _is_role_of(model: DeploymentModel, found: Json) -> bool:
-    """Returns whether the object is a role of the operator itself, and not one for people."""
-    return found["kind"] in {"ClusterRole", "Role"} and found["metadata"]["name"] in {
-        model.named(name) for name in OPERATOR_ROLES.values()
-    }
+def _plain(granted: Iterable[GrantedPermission]) -> list[Permission]:
+    return [each.permission for each in granted]
 
 
 def generate(project: Project, parts: Iterable[Part] = PARTS, *, check: bool = False) -> dict[Part, GenerateReport]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -12,6 +13,7 @@ from navarch.api import Resource
 from navarch.errors import ConfigError
 from navarch.operator import Operator, load_operator
 from navarch.operator.loader import load_trouble
+from navarch.operator.main import WATCH_NAMESPACE
 from navarch.project.manifests.model import Custom
 from navarch.project.project import Project
 from navarch.project.project_file import ResourceEntry
@@ -75,12 +77,29 @@ def _importing(project: Project) -> Iterator[None]:
     if sys.path[0] != source:
         sys.path[:] = [source, *(each for each in sys.path if each != source)]
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), _environment_of(project):
             yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # any code may run when a module is imported, also sys.exit
         raise ConfigError(load_trouble(error, project.settings.package)) from error
+
+
+@contextmanager
+def _environment_of(project: Project) -> Iterator[None]:
+    """Sets the variables of the operator's container: the code may declare less or more because of them."""
+    watched = project.watched_namespaces
+    wanted = {**project.settings.environment, **({WATCH_NAMESPACE: ",".join(watched)} if watched else {})}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _forget_other(project: Project) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from navarch.operator import Operator, needed_by
 from navarch.operator.permission_sources import PermissionSource, sources_of
+from navarch.operator.permissions import optional_roles
 from navarch.operator.roles import Permission
 from navarch.project.recorded_calls import RecordedCall, Recording
 from navarch.project.yaml_text import dump
@@ -24,6 +25,7 @@ __all__ = [
     "declared_permissions",
     "granted_permissions",
     "granted_to",
+    "optional_permissions",
     "required_by",
     "role_text",
 ]
@@ -55,19 +57,41 @@ def granted_permissions(
     """Returns the permissions that the operator declares or that its tests recorded, sorted, each with all sources.
 
     `operator` has the namespaces and endpoints with which it is deployed. `own_namespace` is that of the operator, its
-    Lease and its webhooks.
+    Lease and its webhooks. Permissions of optional roles are included if the operator has namespaces by name.
     """
+    optional = [permission for found in optional_roles(operator).values() for permission in found]
     wanted = set(declared_permissions(operator, own_namespace))
+    if operator.namespaces.names:
+        wanted.update(optional)
     calls = recording.calls if recording is not None else ()
     for call in calls:
-        wanted.update(each for each in required_by(call, operator, own_namespace, wanted) if not covers(wanted, each))
+        required = required_by(call, operator, own_namespace, wanted)
+        wanted.update(each for each in required if not covers([*wanted, *optional], each))
+    return _with_sources(operator, wanted, calls, own_namespace)
+
+
+def optional_permissions(
+    operator: Operator, recording: Recording | None, *, own_namespace: str
+) -> dict[str, list[GrantedPermission]]:
+    """Returns the permissions that administrators grant namespace by namespace, by their role: `Uses(..., role=...)`.
+
+    An operator of some namespaces has none: they are among `granted_permissions`.
+    """
+    roles = {} if operator.namespaces.names else optional_roles(operator)
+    calls = recording.calls if recording is not None else ()
+    return {role: _with_sources(operator, found, calls, own_namespace) for role, found in roles.items()}
+
+
+def _with_sources(
+    operator: Operator, permissions: Iterable[Permission], calls: Iterable[RecordedCall], own_namespace: str
+) -> list[GrantedPermission]:
     return [
         GrantedPermission(
             permission,
             sources_of(operator, permission, own_namespace=own_namespace),
             tuple(call for call in calls if call.permission == replace(permission, namespace=None)),
         )
-        for permission in sorted(wanted, key=Permission.order)
+        for permission in sorted(permissions, key=Permission.order)
     ]
 
 

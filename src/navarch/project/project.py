@@ -55,6 +55,11 @@ class Project:
         return dataclasses.replace(self, file=file)
 
     @property
+    def watched_namespaces(self) -> tuple[str, ...]:
+        """Returns the namespaces of the operator; none for all."""
+        return self.settings.watch_namespaces or ((self.settings.namespace,) if self.file.namespaced else ())
+
+    @property
     def source(self) -> Path:
         """Returns the folder of the operator's package."""
         return self.root / "src" / self.settings.package

@@ -29,6 +29,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The namespaces of the operator; by default all or, in a project with `namespaced`, its own."""
     prometheus: bool = False
     """Whether the installation has the ServiceMonitor and the PrometheusRule; their CRDs must be in the cluster."""
+    environment: dict[str, str] = {}
+    """Variables of the operator's container; the code is loaded with them, so that the manifests follow from them."""
     network_policy: bool = False
     """Whether the installation has the NetworkPolicies: metrics for namespaces with the label `metrics: enabled`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from navarch.operator.roles import Permission
 from navarch.project.manifests.crds import crds
@@ -16,11 +16,16 @@ from navarch.project.manifests.webhooks import webhooks
 __all__ = ["DeploymentModel", "ManifestObject", "manifests_of"]
 
 
-def manifests_of(model: DeploymentModel, permissions: Iterable[Permission]) -> list[ManifestObject]:
-    """Returns all objects of the deployment; the operator is granted these permissions. Raises `DefinitionError`."""
+def manifests_of(
+    model: DeploymentModel, permissions: Iterable[Permission], optional: Mapping[str, Sequence[Permission]]
+) -> list[ManifestObject]:
+    """Returns all objects of the deployment. Raises `DefinitionError`.
+
+    The operator is granted these permissions; `optional` ones, by role, are granted by its administrators.
+    """
     return [
         *crds(model),
-        *rbac(model, permissions),
+        *rbac(model, permissions, optional),
         *manager(model),
         *webhooks(model),
         *monitoring(model),

@@ -118,7 +118,7 @@ def _environment(model: DeploymentModel) -> list[Json]:
         found.append({"name": "WATCH_NAMESPACE", "value": ",".join(model.settings.watch_namespaces)})
     elif model.namespaced:
         found.append(_from_pod("WATCH_NAMESPACE", "metadata.namespace"))
-    return found
+    return [*found, *({"name": name, "value": value} for name, value in sorted(model.settings.environment.items()))]
 
 
 def _from_pod(name: str, path: str) -> Json:

@@ -86,7 +86,7 @@ class DeploymentModel:
             flags.append(f"--webhook-service={declared or f'{name}-webhook-service'}")
             if settings.certificates == "cert-manager":
                 flags.append(f"--webhook-cert-path={WEBHOOK_CERTIFICATES}")
-        watched = settings.watch_namespaces or ((settings.namespace,) if project.file.namespaced else ())
+        watched = project.watched_namespaces
         environment = {WATCH_NAMESPACE: ",".join(watched)} if watched else {}
         deployed = copy.copy(operator)
         configure(deployed, parse_options([each.replace(_POD_IP, "127.0.0.1") for each in flags], environment))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from navarch.operator.roles import Permission, roles_of
@@ -24,8 +24,13 @@ _READ: Final = ("get", "list", "watch")
 _EDIT: Final = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
-def rbac(model: DeploymentModel, permissions: Iterable[Permission]) -> Iterator[ManifestObject]:
-    """Yields the roles that grant the operator exactly these permissions, and those for its users."""
+def rbac(
+    model: DeploymentModel, permissions: Iterable[Permission], optional: Mapping[str, Sequence[Permission]]
+) -> Iterator[ManifestObject]:
+    """Yields the roles that grant the operator exactly these permissions, and those for its users.
+
+    `optional` are permissions by the name of a role that nothing binds: administrators do, in the namespaces that they choose.
+    """
     yield ManifestObject(
         "rbac/service_account.yaml",
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": model.metadata(model.named("controller-manager"))},
@@ -37,6 +42,9 @@ def rbac(model: DeploymentModel, permissions: Iterable[Permission]) -> Iterator[
         for manifest in roles_of(model.named(OPERATOR_ROLES[file]), granted, model.account):
             is_binding = "roleRef" in manifest
             yield ManifestObject(f"rbac/{file}{'_binding' if is_binding else ''}.yaml", _labelled(manifest, model))
+    for role, unbound in optional.items():
+        for manifest in roles_of(model.named(role), unbound):
+            yield ManifestObject(f"rbac/{role.replace('-', '_')}_role.yaml", _labelled(manifest, model))
     yield ManifestObject("rbac/metrics_reader_role.yaml", _metrics_reader(model))
     yield from _roles_of_users(model)
 
