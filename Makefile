@@ -75,8 +75,8 @@ imports: $(STAMP)
 generated: $(STAMP)
 	$(BIN)/python -m kubernetes_api check
 	$(BIN)/python -m fresh_cluster --check
-	$(BIN)/python -m etcd_roles --check
 	cd examples/memcached && $(abspath $(BIN))/navarch generate --check
+	cd operators/etcd && $(abspath $(BIN))/navarch generate --check
 	$(BIN)/python -m figures --check
 	$(BIN)/python -m reference --check
 

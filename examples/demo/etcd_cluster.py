@@ -18,8 +18,8 @@ from rich.text import Text
 
 from crash import kill
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec, MemberStorage, PodPolicy
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from etcd_operator.versions import EtcdVersion

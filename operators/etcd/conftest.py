@@ -1,4 +1,4 @@
-"""Every operator that these tests run has the rights that operators/etcd/deploy gives it, and no others."""  # noqa: INP001 - a folder of tests is no package
+"""Every operator that these tests run has the rights that operators/etcd/config gives it, and no others."""  # noqa: INP001 - a folder of tests is no package
 
 from __future__ import annotations
 

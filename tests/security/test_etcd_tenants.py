@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import pytest
 import yaml
 
-from deployed import ACCOUNT, DEPLOY, NAMESPACE, grant_secrets, manifests, with_rights
+from deployed import ACCOUNT, NAMESPACE, for_namespaces, grant_secrets, manifests, with_rights, with_webhooks
 from etcd_operator.backup import EtcdBackup
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import GROUP, EtcdCluster
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore
 from navarch.api import Dynamic
 from navarch.client import MergePatch
@@ -41,7 +41,7 @@ B = TypeVar("B", EtcdBackup, EtcdRestore)
 
 @pytest.fixture
 def cluster(cluster: Cluster) -> Cluster:
-    """Operators run in the name of their account, with the rights of operators/etcd/deploy and no others."""
+    """Operators run in the name of their account, with the rights of operators/etcd/config and no others."""
     return with_rights(cluster)
 
 
@@ -408,7 +408,7 @@ async def test_the_cluster_role_has_no_secrets_and_namespaces_are_granted_one_by
         await cluster.create(manifest("EtcdCluster", tls, "theirs", "team-b"))
         command = (
             "kubectl create rolebinding etcd-operator-secrets --namespace=team-b "
-            "--clusterrole=etcd-operator-secrets --serviceaccount=etcd-operator:etcd-operator"
+            "--clusterrole=etcd-operator-secrets --serviceaccount=etcd-operator:etcd-operator-controller-manager"
         )
         told = await cluster.eventually(
             lambda: cluster.get(EtcdCluster, "theirs", namespace="team-b"),
@@ -432,7 +432,7 @@ async def test_the_cluster_role_has_no_secrets_and_namespaces_are_granted_one_by
 
 def test_no_role_of_the_whole_cluster_grants_secrets_to_the_operator() -> None:
     """Only one that nobody is bound to, until somebody binds it in a namespace."""
-    found = manifests("rbac.yaml", "namespaced/rbac.yaml")
+    found = [*manifests("rbac"), *for_namespaces("team-a"), *with_webhooks()]
     bound = {each["roleRef"]["name"] for each in found if each["kind"] == "ClusterRoleBinding"}
     roles = [each for each in found if each["kind"] == "ClusterRole" and each["metadata"]["name"] in bound]
     assert roles
@@ -441,12 +441,12 @@ def test_no_role_of_the_whole_cluster_grants_secrets_to_the_operator() -> None:
 
 @asynccontextmanager
 async def for_team_a(cluster: Cluster) -> AsyncIterator[None]:
-    """An operator for one namespace, with the Roles of operators/etcd/deploy/namespaced and no others."""
+    """An operator for one namespace, with the Roles that are generated for it and no others."""
     plain = Cluster(cluster.client, cluster._engine, cluster.access)
     for name in ("team-a", "team-b", NAMESPACE):
         await namespace(cluster, name)
-    for file in ("namespaced/crds.yaml", "namespaced/rbac.yaml"):
-        for document in yaml.safe_load_all((DEPLOY / file).read_text()):
+    for document in for_namespaces("team-a"):
+        if document["kind"] != "Deployment":
             await cluster.client.apply(Dynamic(document))
     operator = etcd_operator(namespaces=("team-a",), crds="verify")
     async with plain.run(operator, client=cluster.client_as(ACCOUNT, namespace=NAMESPACE)):

@@ -13,8 +13,8 @@ import pytest
 
 from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 from etcd_operator.backup.snapshots import check
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import GROUP
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore
 from navarch.api import Dynamic
 from navarch.testing import Cluster

@@ -16,7 +16,7 @@ from etcd_operator.backup.archive import surplus
 from etcd_operator.backup.snapshot_store import DamagedSnapshotError
 from etcd_operator.backup.snapshots import check, take
 from etcd_operator.connector import ConnectedEtcd
-from etcd_operator.operator import etcd_operator
+from etcd_operator.declaration import etcd_operator
 from navarch.etcd import EtcdClient, EtcdOptions
 from navarch.testing import Cluster
 from object_store import SECRET, object_store, s3, secret

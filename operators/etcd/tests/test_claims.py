@@ -18,9 +18,9 @@ from deployed import ACCOUNT
 from etcd_operator.backup import BackupPolicy, EtcdBackup, EtcdBackupSpec, PvcSource
 from etcd_operator.backup.claim_pods import LABELS, claim_pod, keys_for, new_claim, secret_of
 from etcd_operator.backup.snapshots import check
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.destinations import ClusterBackup
 from etcd_operator.kinds import EtcdCluster, Healing, PodPolicy, RestoreSource
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from mortal import Mortal, killed_with

@@ -14,8 +14,8 @@ from etcd_members import running_etcd
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, PvcSource
 from etcd_operator.backup.claim_pods import LABELS
 from etcd_operator.backup.snapshots import check
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster, EtcdClusterSpec
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Quantity

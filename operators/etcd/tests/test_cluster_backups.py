@@ -11,9 +11,9 @@ import pytest
 from clusters import NAME, SECONDS, serves
 from clusters import of_this_user as example
 from etcd_operator.backup import BackupPolicy, EtcdBackup, LocalSource, Manifest
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.destinations import ClusterBackup
 from etcd_operator.kinds import EtcdCluster, Healing, RestoreSource
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod

@@ -15,11 +15,11 @@ import pytest
 import etcd_operator
 import navarch
 from clusters import NAME, SECONDS, of_this_user
-from deployed import ACCOUNT, NAMESPACE, grant_secrets, manifests, secrets_binding
+from deployed import ACCOUNT, NAMESPACE, deployment, for_namespaces, grant_secrets, manifests, secrets_binding
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec
+from etcd_operator.declaration import etcd_operator as declared
 from etcd_operator.destinations import BackupPolicy, ClusterBackup, S3Source
 from etcd_operator.kinds import EtcdCluster, IssuedTls, MemberStorage, RestoreSource, TlsPolicy
-from etcd_operator.operator import etcd_operator as declared
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference
 from navarch.api import Dynamic, Quantity
@@ -37,9 +37,9 @@ from object_store import object_store, s3, secret
 SOURCES = [str(Path(package.__file__ or "").parents[1]) for package in (etcd_operator, navarch, msgspec)]
 
 
-def granted(file: str = "rbac.yaml") -> dict[Permission, str]:
+def granted() -> dict[Permission, str]:
     """What the roles give the operator, with the administrator's binding for the Secrets of one namespace."""
-    return granted_to([*manifests(file), secrets_binding("default")], ACCOUNT)
+    return granted_to([*manifests("rbac"), secrets_binding("default")], ACCOUNT)
 
 
 def everywhere(permissions: Iterable[Permission]) -> set[Permission]:
@@ -58,13 +58,14 @@ def small(name: str = NAME, size: int = 1, **fields: Any) -> EtcdCluster:
 async def deployed(folder: Path) -> AsyncIterator[Cluster]:
     """A cluster with a node that has the operator's image, which is this machine's Python, and the manifests on it."""
     images = folder / "images.json"
-    environment = {"PYTHONPATH": ":".join(SOURCES), "ETCD_OPERATOR_METRICS": "127.0.0.1:0"}
-    image = {"name": "etcd-operator", "version": "0.1.0", "argv": [sys.executable], "env": environment}
+    program = [sys.executable, "-m", "etcd_operator"]
+    environment = {"PYTHONPATH": ":".join(SOURCES)}
+    image = {"name": "etcd-operator", "version": "0.1.0", "argv": program, "env": environment}
     images.write_bytes(msgspec.json.encode([image]))
     async with over_https(ComponentOptions(nodes=1, images=images)) as cluster:
-        everything = manifests("operator.yaml", "rbac.yaml")
+        everything = manifests("manager", "crd", "rbac")
         for manifest in sorted(everything, key=_is_deployment):  # which has its rights when it starts
-            await cluster.apply(Dynamic(_here(manifest) if _is_deployment(manifest) else manifest))
+            await cluster.apply(Dynamic(_here(manifest)))
         await grant_secrets(cluster.client, "default")
         yield cluster
 
@@ -73,16 +74,19 @@ def _is_deployment(manifest: dict[str, Any]) -> bool:
     return bool(manifest["kind"] == "Deployment")
 
 
-def _here(deployment: dict[str, Any]) -> dict[str, Any]:
+def _here(manifest: dict[str, Any]) -> dict[str, Any]:
     """As it runs where pods share the network, the account (see `of_this_user`) and the files of one machine, /tmp included."""
-    pod = deployment["spec"]["template"]["spec"]
+    if manifest["kind"] == "Namespace":
+        manifest["metadata"]["labels"] = {}  # this user may be root, which Pod Security would refuse
+    if not _is_deployment(manifest):
+        return manifest
+    pod = manifest["spec"]["template"]["spec"]
     pod["securityContext"] = {}
     pod["containers"][0]["volumeMounts"] = []
     pod["containers"][0]["env"] = [
-        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}},
-        {"name": "ETCD_OPERATOR_HEALTH", "value": "$(POD_IP):8081"},
+        each for each in pod["containers"][0]["env"] if each["name"] != "ETCD_OPERATOR_AMBIENT"
     ]
-    return deployment
+    return manifest
 
 
 async def replicas(cluster: Cluster) -> list[str]:
@@ -95,7 +99,7 @@ async def replicas(cluster: Cluster) -> list[str]:
 def test_the_roles_for_some_namespaces_have_no_right_that_those_for_all_have_not() -> None:
     """But for those of CRDs, which somebody else installs then: all of them are used, as the test below shows."""
     crds = [Permission(verb, "apiextensions.k8s.io", "customresourcedefinitions") for verb in ("create", "patch")]
-    assert everywhere(granted("namespaced/rbac.yaml")) == everywhere(granted()).difference(crds)
+    assert everywhere(granted_to(for_namespaces("team-a"), ACCOUNT)) == everywhere(granted()).difference(crds)
 
 
 @pytest.mark.real  # too long for the fast suite
@@ -118,7 +122,8 @@ async def test_the_operator_runs_as_deployed_and_uses_every_right_that_it_has(tm
         assert not refused
         used = used_permissions(cluster.audit, ACCOUNT)
         assert [str(each) for each in used if not covers(granted(), each)] == []
-        assert unused_permissions(declared(), used, granted(), own_namespace=NAMESPACE) == []
+        operator = deployment(declared()).model.operator
+        assert unused_permissions(operator, used, granted(), own_namespace=NAMESPACE) == []
 
 
 async def grows_and_shrinks(cluster: Cluster) -> None:

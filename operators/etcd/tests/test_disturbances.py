@@ -16,8 +16,8 @@ import pytest
 
 from clusters import NAME, SECONDS, example, processes_of, serves
 from deployed import with_rights
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster, Healing
-from etcd_operator.operator import etcd_operator
 from etcds import machines
 from navarch._base.clock import SystemClock
 from navarch.client import MergePatch
@@ -185,7 +185,7 @@ async def lives_until(cluster: Cluster, config: Path, *, after: int) -> None:
 @contextmanager
 def running_operator(config: Path) -> Iterator[None]:
     """A process of its own, which is killed when the block ends."""
-    program = "from etcd_operator.operator import etcd_operator as o; it = o(); it.election = None; it.run()"
+    program = "from etcd_operator.declaration import etcd_operator as o; it = o(); it.election = None; it.run()"
     environment = {**os.environ, "KUBECONFIG": str(config), "PYTHONPATH": os.pathsep.join(sys.path)}
     with (config.parent / "operator.log").open("ab") as log:
         process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=log, stderr=log)

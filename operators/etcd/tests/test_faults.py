@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster, EtcdSettings, Healing
-from etcd_operator.operator import etcd_operator
 from etcds import built_etcd, debians_etcd, machines, older_etcd
 from navarch.errors import Invalid
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from clusters import NAME, SECONDS, example
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import GROUP, EtcdCluster
-from etcd_operator.operator import etcd_operator
 from navarch.api import ObjectMeta, OwnerReference, Quantity
 from navarch.client import MergePatch
 from navarch.k8s.core.v1 import (

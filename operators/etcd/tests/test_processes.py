@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from clusters import NAME, SECONDS, claims, example, processes_of, serves
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster, Healing
-from etcd_operator.operator import etcd_operator
 from etcds import machines, older_etcd
 from navarch.etcd import EtcdClient, EtcdOptions, RangeRequest
 from navarch.k8s.core.v1 import PersistentVolumeClaim, Pod

@@ -12,8 +12,8 @@ from clusters import NAME, SECONDS, serves
 from clusters import of_this_user as example
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
 from etcd_operator.backup.snapshots import check
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, TlsPolicy
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.kinds import ClusterReference, EtcdRestoreStatus
 from etcds import built_etcd, machines

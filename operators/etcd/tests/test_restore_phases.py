@@ -9,10 +9,10 @@ import pytest
 
 from clusters import NAME, SECONDS, example, owned_by
 from etcd_operator.backup import EtcdBackup
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.destinations import LocalSource
 from etcd_operator.kinds import EtcdCluster
 from etcd_operator.manifests import member_claim
-from etcd_operator.operator import etcd_operator
 from etcd_operator.restore import EtcdRestore, EtcdRestoreSpec
 from etcd_operator.restore.keeper import under_way
 from etcd_operator.restore.kinds import ClusterReference, Phase

@@ -17,9 +17,9 @@ from certificates import sign
 from clusters import NAME, SECONDS, example, serves
 from etcd_members import running_etcd
 from etcd_operator.backup import EtcdBackup, EtcdBackupSpec, LocalSource
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import AuthPolicy, EtcdCluster, IssuedTls, MemberTls, StaticTls, TlsPolicy
 from etcd_operator.manifests.listeners import AUTHORITIES
-from etcd_operator.operator import etcd_operator
 from etcd_operator.tls.authority import client_subject, member_subject
 from etcds import machines
 from navarch._base.clock import SystemClock

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import pytest
 
 import rig
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.kinds import EtcdCluster
-from etcd_operator.operator import etcd_operator
 from namespaces import in_new_namespace
 from navarch._base.clock import SystemClock
 from navarch.api import Dynamic

@@ -10,7 +10,7 @@ import pytest
 
 from clusters import example
 from etcd_operator.backup import EtcdBackup
-from etcd_operator.operator import etcd_operator
+from etcd_operator.declaration import etcd_operator
 from etcd_operator.restore import EtcdRestore
 from navarch.k8s.core.v1 import Secret
 from navarch.testing import Cluster

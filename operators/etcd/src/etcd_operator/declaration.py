@@ -52,11 +52,8 @@ RIGHTS: Final = (
     Uses(Node, ("get",)),  # the nodes of silent members
     Uses(Event, ("create", "patch")),
 )
-"""The permissions of the operator, in the whole cluster or in each watched namespace; its Lease and CRDs come on top.
-
-`python -m etcd_roles` writes operators/etcd/deploy/rbac.yaml from them.
-"""
-SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"))
+"""The permissions of the operator, in the whole cluster or in each watched namespace; its Lease and CRDs come on top."""
+SECRET_RIGHTS: Final = Uses(Secret, ("create", "get", "patch"), role="secrets")
 """Granted per namespace by a RoleBinding; without it the operator manages only clusters that need no Secrets."""
 
 
@@ -85,7 +82,9 @@ def etcd_operator(
     `etcdutl` verifies snapshots; the default is the one on the PATH. With `webhooks`, users are warned of backups and
     restores that name missing objects. Raises `ConfigError` if `ambient` cannot be read.
     """
-    operator = Operator("etcd-operator", namespaces=namespaces, crds=crds, endpoints=endpoints, uses=RIGHTS)
+    operator = Operator(
+        "etcd-operator", namespaces=namespaces, crds=crds, endpoints=endpoints, uses=(*RIGHTS, SECRET_RIGHTS)
+    )
     ours = "app=etcd"
     pods = Cached(Pod, labels=ours)
     owns = (
