@@ -40,6 +40,15 @@ def test_scaffolds_are_formatted_and_linted(project: Project) -> None:
     run_module(project, "ruff", "check", "--no-cache")
 
 
+def test_field_may_have_a_list_as_its_default(project: Project) -> None:
+    """ruff accepts it in the project, as classes of kinds are written with such fields; other checks stay."""
+    project = create_api(project, PLAIN).project
+    types = project.root / PACKAGE / "api/cache/v1alpha1/plain.py"
+    types.write_text(types.read_text().replace('foo: str = ""', "foo: list[str] = []"))
+    assert "list[str] = []" in types.read_text()
+    run_module(project, "ruff", "check", "--no-cache")
+
+
 @pytest.mark.long
 def test_every_scaffold_passes_its_tests_and_type_check(project: Project) -> None:
     """pytest and mypy --strict accept every kind of scaffold."""
