@@ -15,8 +15,8 @@ from pathlib import Path
 from navarch._base.clock import SystemClock
 from rig import programs
 
-SECONDS = 300.0
-_DONE = "the-command-ended-with"
+SECONDS = 600.0
+DONE = "the-command-ended-with"
 _clock = SystemClock()
 
 
@@ -34,6 +34,8 @@ class Terminal:
             start_new_session=True,
         )
         self._printed = ""
+        self.begin("trap : INT")  # as a shell at a terminal, it outlives the program that Ctrl-C ends
+        self.end()
 
     def answer(self, command: str) -> tuple[str, int]:
         """What the command prints on both of its outputs, and its exit code."""
@@ -42,12 +44,12 @@ class Terminal:
 
     def begin(self, command: str) -> None:
         assert self._shell.stdin is not None
-        self._shell.stdin.write(f"{{\n{command}\n}} < /dev/null\nprintf '%s %d\\n' {_DONE} $?\n".encode())
+        self._shell.stdin.write(f"{{\n{command}\n}} < /dev/null\nprintf '%s %d\\n' {DONE} $?\n".encode())
         self._shell.stdin.flush()
 
     def end(self) -> tuple[str, int]:
-        printed = self.until(f"{_DONE} \\d+\n")
-        said, _, code = printed.rpartition(_DONE)
+        printed = self.until(f"{DONE} \\d+\n")
+        said, _, code = printed.rpartition(DONE)
         return said, int(code)
 
     def until(self, pattern: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -12,7 +14,7 @@ import pytest
 
 import rig
 from docs.pages import DOCS
-from docs.terminals import SECONDS, Terminal, newcomer_environment
+from docs.terminals import DONE, SECONDS, Terminal, newcomer_environment
 from rig import programs
 
 pytestmark = [
@@ -32,7 +34,7 @@ _VARYING = (
     (r"^[=.]+ +(?=\d+ passed)", ""),
     (r"^\.+ +\[100%\]\n", ""),
     (
-        r"^(=+ test session starts =+|platform |rootdir: |configfile: |plugins: |asyncio: |hypothesis profile|collected ).*\n",
+        r"^(=+ test session starts =+|platform |rootdir: |configfile: |testpaths: |plugins: |asyncio: |hypothesis profile|collected ).*\n",
         "",
     ),
     (r"\b\d+(m\d+)?s$", "AGE"),
@@ -87,7 +89,8 @@ class Newcomer:
         replaced = _REPLACED.search(prose)
         self._file = replaced[1] if replaced else ""
         if "open a second terminal in the same folder" in prose:
-            self._first.until("every watch has listed|starting")
+            said = self._first.until(f'"event": "listening"|{DONE}')
+            assert '"event": "listening"' in said, f"expected an operator that runs, got {said}"
             self._terminal = self._opened(self._project)
         if "End the operator in the first terminal with Ctrl-C" in prose:
             self._first.interrupt()
@@ -115,6 +118,7 @@ class Newcomer:
                 continue
             self.commands += 1
             if _RUNS_ON.search(command):
+                self._terminals.enter_context(_health_port())
                 self._terminal.begin(command)
                 return
             if command.startswith("cd "):
@@ -145,7 +149,18 @@ def newcomer(folder: Path, wheel: Path, kubeconfig: Path | None) -> Iterator[New
         yield Newcomer(folder, wheel, kubeconfig, terminals, environment)
 
 
+@contextmanager
+def _health_port() -> Iterator[None]:
+    """The port of /healthz that `make run` takes, for one newcomer at a time; the folder of this file is the lock of all of them."""
+    folder = os.open(Path(__file__).parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def _take_down(navarch: Path, environment: Mapping[str, str]) -> None:
     if navarch.exists():
-        command = [navarch, "cluster", "down", "--delete"]
+        command = [str(navarch), "cluster", "down", "--delete"]
         subprocess.run(command, env=environment, check=False, timeout=SECONDS, capture_output=True)
