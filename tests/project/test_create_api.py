@@ -135,11 +135,28 @@ def test_kinds_of_kubernetes_have_their_whole_group(project: Project) -> None:
 
 
 def test_same_kind_in_two_groups(project: Project) -> None:
-    """No file moves: the second one has its group in the names of its modules."""
+    """No file moves: the second one has its group in the names of its modules and of its controller."""
     project = create_api(project, PLAIN).project
     written = create_api(project, asking(group="web.shop"))
+    assert (
+        'controller(Plain, name="web-shop-plain")'
+        in (project.root / f"{PACKAGE}/controllers/web_shop_plain.py").read_text()
+    )
+    run_module(project, "navarch", "generate", "crd")
     assert f"{PACKAGE}/api/web_shop/v1alpha1/plain.py" in written.files
     assert f"{PACKAGE}/controllers/web_shop_plain.py" in written.files
+
+
+def test_second_controller_of_a_foreign_kind_needs_a_name(project: Project) -> None:
+    """It is refused as that of an own kind is: an operator with two controllers of one name cannot be imported."""
+    pod = asking(group="core", version="v1", kind="Pod", resource=False)
+    project = create_api(project, pod).project
+    with pytest.raises(ConfigError, match=r"Pod has the controller 'pod' already, for v1, .* --controller-name"):
+        create_api(project, pod)
+    with pytest.raises(ConfigError, match=r"Pod has the controller 'pod' already"):
+        create_api(project, asking(controller_name="pod"))
+    written = create_api(project, dataclasses.replace(pod, controller_name="pod-labels"))
+    assert written.files == [f"{PACKAGE}/controllers/pod_labels.py", "tests/test_pod_labels.py"]
 
 
 def test_new_files_have_the_header_of_the_project(project: Project) -> None:
@@ -253,6 +270,8 @@ def test_kind_of_another_project_comes_from_its_crd(project: Project, tmp_path_f
     assert "class Issuer(" in (project.root / module).read_text()
     assert f"from {entry.path} import Issuer" in (project.root / f"{PACKAGE}/controllers/issuer.py").read_text()
     run_module(project, "ruff", "check", "--no-cache")
+    with pytest.raises(ConfigError, match="Issuer has the controller 'issuer' already"):
+        create_api(project, request)
     with pytest.raises(
         ConfigError, match=r"--crd: expected Other of .* got cert-manager\.io/v1 Issuer; correct --group"
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import keyword
@@ -30,6 +31,7 @@ from navarch.project.scaffold.scaffolds import (
     KindScaffold,
     Scaffolds,
     TypesScaffold,
+    WebhookScaffold,
     class_module,
 )
 
@@ -87,13 +89,20 @@ def create_api(project: Project, request: NewApi) -> ScaffoldReport:
             f"{request.group.removesuffix(domain)}"
         )
     scaffolds = Scaffolds.read(project.root)
-    replaced = _replaced(project, scaffolds, request)
-    kept = scaffolds.without(*replaced)
     third_party = None
     if request.crd is not None:
         from navarch.project.scaffold.third_party import read_third_party  # noqa: PLC0415 - takes as long as all the rest
 
         third_party = read_third_party(project, request.crd, request.group, request.version, request.kind)
+    if third_party is not None:
+        group = third_party.found.group
+    elif request.resource:
+        group = api_group(project, request.group)
+    else:
+        group = find_class(project, scaffolds, request.group, request.version, request.kind).group
+    if request.controller and not request.controller_name:
+        request = dataclasses.replace(request, controller_name=_default_name(scaffolds, group, request))
+    kept = scaffolds.without(*_replaced(scaffolds, group, request))
     parts = _parts(project, kept, request, third_party)
     return add_parts(project, kept, parts, force=request.force, third_party=third_party)
 
@@ -163,9 +172,8 @@ def _check(request: NewApi) -> None:
         raise ConfigError(f"--port: expected a number from 1 to 65535, got {request.port}")
 
 
-def _replaced(project: Project, scaffolds: Scaffolds, request: NewApi) -> list[KindScaffold]:
+def _replaced(scaffolds: Scaffolds, group: str, request: NewApi) -> list[KindScaffold]:
     """Returns the scaffolds that `force` replaces. Raises `ConfigError` for a kind or controller that exists already."""
-    group = api_group(project, request.group)
     same_kind = [part for part in scaffolds.parts if (part.group, part.kind) == (group, request.kind)]
     types = [part for part in same_kind if isinstance(part, TypesScaffold) and part.version == request.version]
     found: list[KindScaffold] = []
@@ -176,20 +184,24 @@ def _replaced(project: Project, scaffolds: Scaffolds, request: NewApi) -> list[K
                 f"version or kind, or replace it: --force"
             )
         found += types
-    controllers = [part for part in same_kind if isinstance(part, ControllerScaffold)]
-    named = [part for part in controllers if (part.name or request.kind.lower()) == _name(request)]
+    named = [part for part in scaffolds.controllers() if part.controller_name == request.controller_name]
     if request.controller and named:
-        if not (request.force and named[0].version == request.version):
+        if not (request.force and named[0].key == (group, request.version, request.kind)):
             raise ConfigError(
-                f"{request.kind} has the controller {_name(request)!r} already, for {named[0].version}, in "
+                f"{named[0].kind} has the controller {request.controller_name!r} already, for {named[0].version}, in "
                 f"controllers/{named[0].module}.py; leave it as it is: --no-controller, or add another: --controller-name"
             )
         found += named
     return found
 
 
-def _name(request: NewApi) -> str:
-    return request.controller_name or request.kind.lower()
+def _default_name(scaffolds: Scaffolds, group: str, request: NewApi) -> str:
+    """Returns the kind's name for its controller, with the group before it if a kind of another group has that name."""
+    name = request.kind.lower()
+    others = {
+        part.controller_name for part in scaffolds.controllers() if (part.group, part.kind) != (group, request.kind)
+    }
+    return f"{request.group.replace('.', '-')}-{name}" if name in others and request.group else name
 
 
 def _parts(
@@ -216,10 +228,8 @@ def _parts(
                 kind=cls.kind,
                 class_module=cls.module,
                 header=header,
-                module=free_module(
-                    scaffolds, request.controller_name or request.kind.lower(), request.group, cls.version
-                ),
-                name=request.controller_name if _name(request) != request.kind.lower() else "",
+                module=free_module(scaffolds, request.controller_name, request.group, cls.version),
+                name=request.controller_name if request.controller_name != request.kind.lower() else "",
                 is_own=cls.is_own,
                 namespaced=cls.namespaced,
                 image=request.image,
@@ -307,15 +317,18 @@ def find_class(project: Project, scaffolds: Scaffolds, group: str, version: str,
     for types in scaffolds.types():
         if types.key == (whole, version, kind):
             return KindClass(*types.key, types.class_module, types.namespaced, is_own=True)
-    for part in scaffolds.parts:  # those of third parties
-        if part.key == (group, version, kind):
-            return KindClass(*part.key, part.class_module, getattr(part, "namespaced", True), is_own=False)
+    for part in scaffolds.parts:  # those of third parties, by the whole group or its first word, as --crd takes them
+        if not isinstance(part, ControllerScaffold | WebhookScaffold) or part.is_own:
+            continue
+        if (part.version, part.kind) == (version, kind) and group in {part.group, part.group.partition(".")[0]}:
+            return KindClass(*part.key, part.class_module, part.namespaced, is_own=False)
     builtin = _builtin(group, version, kind)
     if builtin is not None:
         return builtin
     raise ConfigError(
-        f"expected a kind of this project or of Kubernetes, got {kind} of {group or 'no group'}/{version}; create it "
-        f"(--resource), or name the CRD that defines it: --crd FILE"
+        f"expected a kind of this project or of Kubernetes, got {kind} of {group or 'no group'}/{version}; create it: "
+        f"navarch create api --group {group} --version {version} --kind {kind} --resource --controller, or, if another project "
+        f"defines it, with its CRD: --no-resource --controller --crd FILE"
     )
 
 

@@ -91,6 +91,11 @@ class ControllerScaffold(
     image: str = ""
     port: int = 0
 
+    @property
+    def controller_name(self) -> str:
+        """The name that the controller has in the operator."""
+        return self.name or self.kind.lower()
+
 
 class WebhookScaffold(_KindPart, frozen=True, kw_only=True, tag_field="scaffold", tag="webhook", omit_defaults=True):
     """An admission webhook and its test."""
@@ -152,6 +157,10 @@ class Scaffolds(msgspec.Struct, frozen=True, kw_only=True):
     def types(self) -> list[TypesScaffold]:
         """Returns the versions of kinds that the project defines."""
         return [part for part in self.parts if isinstance(part, TypesScaffold)]
+
+    def controllers(self) -> list[ControllerScaffold]:
+        """Returns the reconcilers of all kinds."""
+        return [part for part in self.parts if isinstance(part, ControllerScaffold)]
 
     def modules(self) -> set[str]:
         """Returns the names of modules below `controllers` and `webhooks` that are taken."""
