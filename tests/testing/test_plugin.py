@@ -14,6 +14,7 @@ import pytest
 from memcached_operator.api.cache.v1alpha1.memcached import Memcached, MemcachedSpec
 from navarch import Context, Operator
 from navarch._base.clock import ManualClock
+from navarch.api import Model, Object, field
 from navarch.client import Client
 from navarch.errors import DefinitionError, Forbidden, Invalid, NotFound
 from navarch.k8s.apps.v1 import Deployment
@@ -270,6 +271,31 @@ def _is_two(it: ConfigMap) -> bool:
 
 async def _names(cluster: Cluster, kind: Any = Memcached) -> list[str]:
     return [each.name for each in await cluster.list(kind)]
+
+
+class IssuerSpec(Model):
+    """What another project's CRD would have."""
+
+    server: str | None = None
+
+
+class Issuer(Object, group="issuers.example.com", version="v1"):
+    """A kind of another project, as `navarch generate models` writes it."""
+
+    spec: IssuerSpec = field(default_factory=IssuerSpec)
+
+
+async def test_kinds_of_other_projects_are_served(cluster: Cluster) -> None:
+    """An operator of a project that reconciles a kind of another one starts in a test, and sees its objects."""
+    watching, seen = Operator("watching", crds="verify"), asyncio.Event()
+
+    @watching.controller(Issuer)
+    async def reconcile(issuer: Issuer, ctx: Context) -> None:
+        seen.set()
+
+    async with cluster.run(watching):
+        await cluster.create(Issuer(name="letters"))
+        await asyncio.wait_for(seen.wait(), 10)
 
 
 async def test_run_installs_the_crds_that_an_operator_verifies(cluster: Cluster) -> None:

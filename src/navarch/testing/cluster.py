@@ -24,6 +24,7 @@ from navarch.errors import InvalidValueError
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
+from navarch.schema import crd
 from navarch.testing.eventually import Eventually, source_of
 from navarch.testing.local_webhooks import LocalWebhookServer
 
@@ -182,7 +183,8 @@ class Cluster:
             raise failure from failure.__cause__
 
     async def _install_crds(self, operator: Operator) -> None:
-        """Installs the CRDs as the administrator: an operator with `crds="verify"` finds what its manifests would bring.
+        """Installs the CRDs as the administrator: an operator with `crds="verify"` finds what its manifests would bring, and
+        the CRDs of other projects, whose controllers are not there. A CRD that a test installed is left as it is.
 
         An operator that installs CRDs and converts them does so itself: they need the address of its webhook.
         """
@@ -193,6 +195,9 @@ class Cluster:
             there = {each.name async for each in self.client.list(CustomResourceDefinition)}
             # Forced: the operator adds the conversion, without which versions would lose fields of each other.
             await prepare_crds(client, [each for each in kinds if each.__kind__.resource not in there], "force")
+            for foreign in _foreign_kinds(operator):
+                if foreign.__kind__.resource not in there:
+                    await self.client.install(crd(foreign))
         elif not operator.conversions:
             await prepare_crds(client, kinds, operator.crds)
 
@@ -309,3 +314,16 @@ class _ThreadedEngine:
         """Closes the clients that `client_with` returned."""
         for client in self._clients:
             await client.close()
+
+
+def _foreign_kinds(operator: Operator) -> list[type[Object]]:
+    """Returns the classes of kinds of other projects whose objects the operator watches."""
+    found: dict[type[Object], None] = {}
+    for each in operator.controllers:
+        options = each.options
+        for kind in (each.primary, *options.owns, *options.watches, *options.reads, *options.caches):
+            if not isinstance(kind, type) or not issubclass(kind, Object) or issubclass(kind, Resource):
+                continue
+            if not kind.__module__.startswith("navarch."):
+                found[kind] = None
+    return list(found)
