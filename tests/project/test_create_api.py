@@ -207,7 +207,7 @@ def test_files_of_the_user_are_not_overwritten(project: Project) -> None:
         ({"kind": "memcached"}, "--kind: expected a name in PascalCase .*; try 'Memcached'"),
         ({"kind": "my-kind"}, "try 'MyKind'"),
         ({"kind": "Class"}, "class is a keyword of Python"),
-        ({"kind": "None"}, "keyword of Python"),
+        ({"kind": "None"}, "the class None, and None is a keyword of Python"),
         ({"kind": "Spec"}, "hides the name Spec"),
         ({"kind": "K" * 64}, "at most 63"),
         ({"kind": "../../Etc"}, "expected a name in PascalCase"),

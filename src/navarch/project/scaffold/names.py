@@ -98,11 +98,12 @@ def check_kind(kind: str) -> str:
     suggestion = "".join(part[:1].upper() + part[1:] for part in re.split("[^A-Za-z0-9]+", kind) if part)
     rule = "a name in PascalCase (letters and digits, at most 63)"
     _check(bool(_KIND.fullmatch(kind)) and len(kind) <= 63, "--kind", rule, kind, suggestion)
-    if keyword.iskeyword(kind) or keyword.iskeyword(kind.lower()):
-        raise ConfigError(
-            f"--kind: {kind!r} would be the module {kind.lower()}.py, and {kind.lower()} is a keyword of Python; choose "
-            f"another kind, such as {kind}Claim"
-        )
+    for what, word in ("class", kind), ("module", kind.lower()):
+        if keyword.iskeyword(word):
+            raise ConfigError(
+                f"--kind: {kind!r} would be the {what} {word}, and {word} is a keyword of Python; choose another kind, such as "
+                f"{kind}Claim"
+            )
     if kind in _USED_NAMES:
         raise ConfigError(
             f"--kind: {kind!r} hides the name {kind} that its modules use; choose another kind, such as My{kind}"
