@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import rig
+from navarch import Resource, Spec, Status
 from navarch._base.clock import ManualClock, SystemClock
 from navarch.k8s.core.v1 import ConfigMap
 from navarch.operator import Operator
@@ -22,6 +23,7 @@ from navarch.operator.crds import CrdFindings, SchemaDifference
 from navarch.project.doctor import cluster_state, environment
 from navarch.project.doctor.finding import time_limit
 from navarch.project.doctor.project_state import ProjectState, check_project
+from navarch.schema import crd
 from navarch.testing import Cluster
 from project.scaffolded import cache_project
 from run_projects import PROJECT, write_project
@@ -158,6 +160,22 @@ async def test_real_cluster_answers_and_has_a_clock(rig_cluster: rig.Cluster, mo
     found = await cluster_state.check_cluster(None, ProjectState(), SystemClock())
     assert states(found.findings) == {"cluster": "ok", "clock": "ok"}
     assert found.minor == 36
+
+
+class JarV1(Resource[Spec, Status], kind="Jar", group="larder.example.com", version="v1"):
+    """The stored version."""
+
+
+class JarV2(Resource[Spec, Status], kind="Jar", group="larder.example.com", version="v2", storage=False):
+    """The next version."""
+
+
+async def test_versions_of_a_kind_are_one_crd(cluster: Cluster) -> None:
+    """The number is that of CRDs, as navarch install lists them."""
+    await cluster.client.install(crd(JarV1, JarV2))
+    project = ProjectState(operator=Operator("larder", crds="verify"), kinds=[JarV1, JarV2])
+    finding = await cluster_state._check_crds(cluster.client, project, SystemClock())
+    assert (finding.state, finding.detail) == ("ok", "1 installed, with the schemas of the code")
 
 
 async def test_missing_permissions_are_listed(cluster: Cluster) -> None:

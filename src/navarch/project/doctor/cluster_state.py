@@ -87,7 +87,7 @@ async def _check_crds(client: Client, project: ProjectState, clock: Clock) -> Fi
         found = await _bounded(clock, inspect_crds(client, kinds))
     except (NavarchError, TimeoutError) as error:
         return Finding("CRDs", "fail", str(error), "ask for permission to get customresourcedefinitions")
-    return _crd_finding(found, len(kinds))
+    return _crd_finding(found, len({each.__kind__.resource for each in kinds}))  # versions share one
 
 
 def _crd_finding(found: CrdFindings, count: int) -> Finding:
