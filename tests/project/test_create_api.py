@@ -263,7 +263,9 @@ def test_kind_of_another_project_comes_from_its_crd(project: Project, tmp_path_f
     file = tmp_path_factory.mktemp("crds") / "issuers.yaml"
     file.write_text(CRD)
     request = asking(group="cert-manager.io", version="v1", kind="Issuer", resource=False, crd=file)
-    project = create_api(project, request).project
+    written = create_api(project, request)
+    assert f"{PACKAGE}/models/cert_manager_io/v1.py" in written.files
+    project = written.project
     (entry,) = project.file.resources
     assert (entry.external, entry.api, entry.key) == (True, None, ("cert-manager.io", "v1", "Issuer"))
     module = f"src/{entry.path.replace('.', '/')}.py"

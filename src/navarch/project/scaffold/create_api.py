@@ -136,12 +136,13 @@ def add_parts(
             f"expected no file of these names, got files with other content: {', '.join(differing)}; move them away, or "
             f"overwrite them: --force"
         )
-    if third_party is not None:
-        third_party.write()
+    models = third_party.write() if third_party is not None else []
     after = scaffolds.adding(*parts)
     file = project_file_with(project.file, after, {part.key for part in parts})
     written = write_scaffolded(project.root, files, after, file)
-    return ScaffoldReport(project.with_file(file), written)
+    return ScaffoldReport(
+        project.with_file(file), sorted([*written, *(each.relative_to(project.root).as_posix() for each in models)])
+    )
 
 
 def _check(request: NewApi) -> None:

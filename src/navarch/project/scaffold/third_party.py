@@ -30,9 +30,9 @@ class ThirdPartyKind:
     folder: Path
     files: dict[str, str]
 
-    def write(self) -> None:
-        """Writes the modules that differ. A module that somebody has edited is left alone."""
-        write_models(self.folder, self.files)
+    def write(self) -> list[Path]:
+        """Writes the modules that differ, and returns them. A module that somebody has edited is left alone."""
+        return [self.folder / path for path in write_models(self.folder, self.files).written]
 
 
 def read_third_party(project: Project, crd: Path, group: str, version: str, kind: str) -> ThirdPartyKind:
