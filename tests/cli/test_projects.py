@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.programs import Program
+from interrupts import heed_interrupts
 from project.scaffolded import PLAIN, cache_project, files_of
 
 CREATE = ("create", "api", "--group", "cache", "--version", "v1alpha1", "--kind", "Memcached")
@@ -111,14 +112,24 @@ def test_interrupted_question_writes_nothing(folder: Path) -> None:
     cache_project(folder)
     before = files_of(folder)
     ours, theirs = pty.openpty()
-    with subprocess.Popen([*NAVARCH, *CREATE], cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    with subprocess.Popen(
+        [*NAVARCH, *CREATE],
+        cwd=folder,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it calls one function of C
+    ) as process:
         os.close(theirs)
-        shown = b""
-        while b"Create Resource" not in shown:
-            shown += os.read(ours, 65536)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
-    os.close(ours)
+        try:
+            shown = b""
+            while b"Create Resource" not in shown:
+                shown += os.read(ours, 65536)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=60) == 130
+        finally:
+            process.kill()
+            os.close(ours)
     assert files_of(folder) == before
 
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from interrupts import heed_interrupts
 from navarch._base.clock import SystemClock
 from rig import programs
 
@@ -32,6 +33,7 @@ class Terminal:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=heed_interrupts,  # noqa: PLW1509 - it calls one function of C
         )
         self._printed = ""
         self.begin("trap : INT")  # as a shell at a terminal, it outlives the program that Ctrl-C ends

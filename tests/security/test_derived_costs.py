@@ -80,6 +80,8 @@ def assert_proportional(small: float, large: float) -> None:
     assert large <= MOST_RATIO * max(small, FLOOR_SECONDS / MOST_RATIO), (small, large)
 
 
+TRIES = range(3)
+"""The best of them counts: the garbage collector may run in the others."""
 PORTS = {
     "equal": lambda _: {"containerPort": 1},
     "distinct": lambda number: {"containerPort": number + 1},
@@ -95,7 +97,10 @@ PORTS = {
 @pytest.mark.parametrize("port", PORTS.values(), ids=PORTS.keys())
 def test_ports_of_a_pod_are_compared_in_proportion(world: World, port: Any) -> None:
     """Whether they clash or not."""
-    seconds = [world.create(f"{CORE}/pods", pod(f"p{n}", [port(each) for each in range(n)])) for n in (1000, 4000)]
+    seconds = []
+    for n in (1000, 4000):
+        ports = [port(each) for each in range(n)]
+        seconds.append(min(world.create(f"{CORE}/pods", pod(f"p{n}-{each}", ports)) for each in TRIES))
     assert_proportional(*seconds)
 
 
@@ -111,14 +116,17 @@ def test_update_of_a_pod_with_long_lists_is_proportional(world: World, field: st
     seconds = []
     for n in (3000, 12_000):
         world.create(f"{CORE}/pods", pod(f"p{n}", **{field: [FIELDS[field](each) for each in range(n)]}))
-        status, answer, spent = world.send(
-            "PATCH",
-            f"{CORE}/pods/p{n}",
-            {"metadata": {"labels": {"a": "b"}}},
-            content_type="application/merge-patch+json",
-        )
-        assert status == 200, answer
-        seconds.append(spent)
+        spent = []
+        for each in TRIES:
+            status, answer, taken = world.send(
+                "PATCH",
+                f"{CORE}/pods/p{n}",
+                {"metadata": {"labels": {"a": str(each)}}},
+                content_type="application/merge-patch+json",
+            )
+            assert status == 200, answer
+            spent.append(taken)
+        seconds.append(min(spent))
     assert_proportional(*seconds)
 
 
