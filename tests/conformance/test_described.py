@@ -23,7 +23,8 @@ async def document_of(client: Client, name: str) -> dict[str, Any]:
     client.through(keep)
     answer = await kept[0].send(Request(method="GET", path=f"/openapi/v3/{name}", headers={}, body=b""))
     try:
-        found: dict[str, Any] = json.loads(await answer.read())
+        body = await answer.read()
+        found: dict[str, Any] = json.loads(body) if body else {}  # Kubernetes has no body while it builds the document
         return found
     finally:
         await answer.close()

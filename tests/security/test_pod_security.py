@@ -448,6 +448,12 @@ async def _until_warned(server: Server, path: str, count: int, **labels: str) ->
         await clock.sleep(0.05)
 
 
+def _last_of(answer: Answer) -> tuple[str, ...]:
+    """The warnings of the last attempt: Kubernetes patches again if it began with an object that was no longer the newest."""
+    begins = [number for number, line in enumerate(answer.warnings) if line.startswith("existing pods")]
+    return answer.warnings[begins[-1] :] if begins else answer.warnings
+
+
 async def test_a_stricter_level_warns_of_pods_that_violate_it(server: Server) -> None:
     """Who tightens a namespace reads which pods would not be taken any more: pods with the same faults in one line."""
     path = await server.namespace(enforce="privileged")
@@ -473,8 +479,8 @@ async def test_a_stricter_level_warns_of_pods_that_violate_it(server: Server) ->
     assert (await server.label(path, enforce="baseline")).warnings == answer.warnings
     assert (await server.label(path, enforce="baseline")).warnings == ()
     assert (await server.label(path, warn="restricted", audit="restricted")).warnings == ()
-    assert len((await server.label(path, enforce_version="v1.20")).warnings) == 4
-    assert len((await server.label(path, enforce="restricted")).warnings) == 5
+    assert len(_last_of(await server.label(path, enforce_version="v1.20"))) == 4
+    assert len(_last_of(await server.label(path, enforce="restricted"))) == 5
     assert (await server.label(path, enforce="baseline")).warnings == ()
     assert (await server.label(path, enforce="privileged", enforce_version=None)).warnings == ()
 
