@@ -19,9 +19,9 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1/namespaces/default"
 FLOOR_SECONDS = 0.4
 """What is not measured: on a busy machine a small request may take as long."""
 MOST_RATIO = 8
+"""For four times as much; what is quadratic takes sixteen times as long."""
 NEGLIGIBLE_SECONDS = 1.0
 """The larger request begins its steps in the event loop and repeats them in a thread, which the smaller one does not."""
-"""For four times as much; what is quadratic takes sixteen times as long."""
 LONGEST_ANSWER = 64 * 1024
 
 
