@@ -35,7 +35,8 @@ def owned_files(folder: Path) -> Iterator[Path]:
     generated = {path for part in json.loads(record.read_text()).values() for path in part}
     for file in sorted(folder.rglob("*")):
         path = str(file.relative_to(folder))
-        if file.is_file() and not file.is_symlink() and path not in generated and not path.startswith(_RECORDS):
+        is_own = path not in generated and not path.startswith(_RECORDS) and "__pycache__" not in file.parts
+        if is_own and file.is_file() and not file.is_symlink():
             yield file
 
 
