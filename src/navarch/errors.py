@@ -19,6 +19,8 @@ or password, and no body of a Secret.
     ├── QueueClosedError         a closed queue hands out no key
     ├── NotLeaderError           a process that is not the leader tried to write; the request was not sent
     ├── ContainerError           a container cannot be started, entered or found
+    ├── ImageError               an image, archive or package is damaged, or cannot be built
+    ├── RegistryError            a registry refused, broke off, or sent something else than it promised
     ├── TransportError           the server sent no answer
     │   ├── ConnectError         no server answered at that address
     │   │   └── TlsError         the server is not trusted, or does not speak TLS
@@ -145,6 +147,18 @@ class ContainerError(NavarchError):
     """A container of the embedded cluster cannot be started, entered or found; the text is that of
     Kubernetes' nodes.
     """
+
+
+class ImageError(NavarchError):
+    """An image, an archive or a package is damaged, or cannot be built; the text names the file and the remedy."""
+
+
+class RegistryError(NavarchError):
+    """A registry refused, broke off, or sent something else than it promised; `status` is its answer's, 0 without one."""
+
+    def __init__(self, message: str, *, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class TransportError(NavarchError):
