@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.programs import Program
+from navarch._version import __version__
 from navarch.cli.app import COMMANDS, _load
 
 HEAVY = ("aiohttp", "jinja2", "msgspec", "navarch.api", "navarch.client", "navarch.project", "rich.console", "yaml")
@@ -75,3 +77,10 @@ def test_completion_installs_itself(tmp_path: Path, shell: str, file: str) -> No
     assert done.returncode == 0, done.stderr
     assert (tmp_path / file).exists()
     assert "navarch" in "".join(each.read_text() for each in tmp_path.rglob("*") if each.is_file())
+
+
+def test_version_is_told_to_people_and_programs(program: Program) -> None:
+    """With the version of Python, which a report of a fault needs, too."""
+    python = platform.python_version()
+    assert program.json("version") == {"navarch": __version__, "python": python}
+    assert program.run("version").stdout == f"navarch {__version__}, Python {python}\n"

@@ -33,6 +33,16 @@ from navarch.k8s.core.v1 import ConfigMap
 from rig.waiting import wait_for
 from run_projects import CONTROLLER, OF_KIND, SECONDS, NavarchRun, write_project
 
+NOBODY = """\
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]
+"""
+"""The kubeconfig of a cluster that does not answer."""
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterFolder]:
@@ -203,11 +213,16 @@ def test_operator_that_cannot_run_ends_with_1(tmp_path: Path, cluster: ClusterFo
 def test_faults_before_the_start_have_a_remedy(
     tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No project, code that cannot be imported, a wrong flag, two clusters: one sentence each, and exit code 1."""
+    """No project, no kubeconfig, code that cannot be imported, a wrong flag, two clusters: one sentence each, exit code 1."""
     monkeypatch.chdir(tmp_path)
     assert "navarch init NAME" in program.run("run").stderr
     file = write_project(tmp_path, "1 +\n")
-    with NavarchRun(tmp_path, KUBECONFIG="/nowhere") as run:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere")
+    told = program.run("run")
+    assert (told.returncode, "or name another one: --kubeconfig FILE" in told.stderr) == (1, True)
+    nobody = tmp_path / "kubeconfig"
+    nobody.write_text(NOBODY)
+    with NavarchRun(tmp_path, KUBECONFIG=str(nobody)) as run:
         assert run.process.wait(SECONDS) == 1
     assert "src/probe_operator/controllers/probe.py:1: SyntaxError: invalid syntax" in "".join(run.lines)
     file.write_text(CONTROLLER)

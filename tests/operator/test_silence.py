@@ -9,10 +9,12 @@ import pytest
 
 from gadgets import Gadget
 from navarch import Operator
+from navarch.api import Object
 from navarch.client import MergePatch
 from navarch.controller import ByMetadata, Context
 from navarch.errors import DefinitionError
 from navarch.k8s.core.v1 import ConfigMap, Namespace
+from navarch.schema import crd
 from navarch.testing import Cluster
 from operating import PassingClock, World, operator
 
@@ -38,6 +40,34 @@ async def test_namespace_that_does_not_exist_is_warned_of(cluster: Cluster, capl
     (warning,) = messages(caplog, "does not exist")
     assert warning == (
         "tested: namespace shpo does not exist; nothing is reconciled in it until it is created. Check namespaces="
+    )
+
+
+class Boat(Object, group="boats.example.org", version="v1"):
+    """A kind of another project."""
+
+
+async def test_missing_kind_of_another_project_is_warned_of(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    """The operator waits for it, says so once with the remedy, and goes on when it is there."""
+    tested, calls = Operator("tested", election=False), list[str]()
+
+    @tested.controller(ConfigMap, reads=(Boat,), name="berths")
+    async def reconcile(found: ConfigMap, ctx: Context) -> None:
+        calls.append(found.name)
+
+    await cluster.create(ConfigMap(name="a"))
+    async with cluster.run(tested):
+        await cluster.eventually(
+            lambda: cluster.get(ConfigMap, "a"), lambda _: messages(caplog, "waits for CRDs of other projects")
+        )
+        assert not calls
+        await cluster.client.install(crd(Boat))
+        await cluster.eventually(lambda: cluster.get(ConfigMap, "a"), lambda found: found.name in calls)
+    (warning,) = messages(caplog, "waits for CRDs of other projects")
+    assert warning == (
+        "tested: waits for CRDs of other projects, which are missing: boats.boats.example.org (Boat v1, for controller "
+        "berths); install the projects that define them, or their CRDs alone: kubectl apply -f FILE. The operator goes on "
+        "once they are there"
     )
 
 

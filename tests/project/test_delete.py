@@ -7,7 +7,7 @@ import pytest
 
 from navarch.errors import ConfigError
 from navarch.project.project import Project
-from navarch.project.scaffold.create_api import create_api
+from navarch.project.scaffold.create_api import NewApi, create_api
 from navarch.project.scaffold.create_webhook import NewWebhooks, create_webhooks
 from navarch.project.scaffold.delete import plan_delete_api, plan_delete_webhooks
 from project.scaffolded import PLAIN, cache_project, files_of
@@ -81,6 +81,75 @@ def test_kind_of_kubernetes_is_deleted_by_its_group(tmp_path: Path) -> None:
     project = plan_delete_api(project, "core", "v1", "Pod").execute()
     assert [entry.kind for entry in project.file.resources] == ["Ingress"]
     assert not plan_delete_api(project, "networking", "v1", "Ingress").execute().file.resources
+
+
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: issuers.cert-manager.io}
+spec:
+  group: cert-manager.io
+  scope: Namespaced
+  names: {kind: Issuer, plural: issuers}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}
+  - {name: v1beta1, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}}
+"""
+MODELS = "src/cache_operator/models"
+
+
+@pytest.fixture
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> NewApi:
+    """A kind of another project, by its CRD."""
+    file = tmp_path_factory.mktemp("crds") / "issuers.yaml"
+    file.write_text(CRD)
+    return NewApi(group="cert-manager.io", version="v1", kind="Issuer", resource=False, crd=file)
+
+
+def test_classes_of_another_project_are_deleted_with_the_last_use(tmp_path: Path, issuer: NewApi) -> None:
+    """Those of all versions, which the same command wrote, and the packages that held them."""
+    project = cache_project(tmp_path)
+    before = files_of(tmp_path)
+    project = create_api(project, issuer).project
+    second = dataclasses.replace(issuer, controller_name="second", crd=None)
+    project = create_api(project, second).project
+    webhooks = NewWebhooks(group="cert-manager.io", version="v1", kind="Issuer", types=("validation",))
+    project = create_webhooks(project, webhooks).project
+    kept = plan_delete_webhooks(project, "cert-manager.io", "v1", "Issuer", types=("validation",), conversion=False)
+    assert not [each for each in kept.files if each.startswith(MODELS)]
+    deletion = plan_delete_api(project, "cert-manager.io", "v1", "Issuer")
+    assert {f"{MODELS}/cert_manager_io/v1.py", f"{MODELS}/cert_manager_io/v1beta1.py"} < set(deletion.files)
+    deletion.execute()
+    assert files_of(tmp_path) == before
+    assert not (tmp_path / MODELS).exists()
+
+
+def test_classes_of_another_project_that_are_used_or_edited_stay(tmp_path: Path, issuer: NewApi) -> None:
+    """Each with the reason; the kind itself is deleted."""
+    project = create_api(cache_project(tmp_path), issuer).project
+    edited, used = tmp_path / MODELS / "cert_manager_io/v1beta1.py", tmp_path / "src/cache_operator/mine.py"
+    edited.write_text(edited.read_text() + "# mine\n")
+    used.write_text("from cache_operator.models.cert_manager_io.v1 import Issuer\n")
+    deletion = plan_delete_api(project, "cert-manager.io", "v1", "Issuer")
+    assert deletion.kept == [
+        f"{MODELS}/cert_manager_io/v1.py: src/cache_operator/mine.py imports it",
+        f"{MODELS}/cert_manager_io/v1beta1.py: it has your changes",
+    ]
+    assert not deletion.execute().file.resources
+    assert {"__init__.py", "v1.py", "v1beta1.py"} == {each.name for each in edited.parent.glob("*.py")}
+
+
+def test_mistyped_kind_is_recognized(tmp_path: Path) -> None:
+    """By its group, version and name together; a kind that resembles nothing is not guessed."""
+    project = cache_project(tmp_path, PLAIN)
+    with pytest.raises(ConfigError, match=r"got Plian of cache/v1alpha1; did you mean Plain of cache/v1alpha1\? If"):
+        plan_delete_api(project, "cache", "v1alpha1", "Plian")
+    with pytest.raises(ConfigError, match=r"did you mean Plain of cache/v1alpha1\? If not, there"):
+        plan_delete_webhooks(project, "cache", "v1alpha", "Plain", types=("defaulting",), conversion=False)
+    with pytest.raises(ConfigError, match=r"did you mean Plain of cache/v1alpha1\? If not, create it"):
+        create_webhooks(project, dataclasses.replace(WEBHOOKS, group="cahce"))
+    with pytest.raises(ConfigError, match=r"did you mean Deployment of apps/v1\? If not, create it"):
+        create_webhooks(project, dataclasses.replace(WEBHOOKS, group="apps", version="v1", kind="Deploymnet"))
 
 
 def test_unknown_kind_is_refused(tmp_path: Path) -> None:

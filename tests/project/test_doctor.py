@@ -17,6 +17,7 @@ import yaml
 import rig
 from navarch import Resource, Spec, Status
 from navarch._base.clock import ManualClock, SystemClock
+from navarch.api import Object
 from navarch.k8s.core.v1 import ConfigMap
 from navarch.operator import Operator
 from navarch.operator.crds import CrdFindings, SchemaDifference
@@ -176,6 +177,35 @@ async def test_versions_of_a_kind_are_one_crd(cluster: Cluster) -> None:
     project = ProjectState(operator=Operator("larder", crds="verify"), kinds=[JarV1, JarV2])
     finding = await cluster_state._check_crds(cluster.client, project, SystemClock())
     assert (finding.state, finding.detail) == ("ok", "1 installed, with the schemas of the code")
+
+
+class Lease(Object, kind="Lease", group="boats.example.org", version="v1"):
+    """A kind of another project."""
+
+
+async def test_missing_crds_of_other_projects_are_listed(cluster: Cluster) -> None:
+    """With the controller that needs them; navarch install does not bring them, so the fix is another command."""
+    operator = Operator("harbour", crds="verify")
+    operator.controller(ConfigMap, reads=(Lease,), name="berths")(lambda _config, _ctx: None)
+    project = ProjectState(operator=operator)
+    (finding,) = await cluster_state._check_foreign_kinds(cluster.client, project, SystemClock())
+    assert (finding.state, finding.detail) == (
+        "fail",
+        "not installed: leases.boats.example.org (Lease v1, for controller berths)",
+    )
+    assert finding.fix.endswith("kubectl apply -f FILE")
+    await cluster.client.install(crd(Lease))
+    (finding,) = await cluster_state._check_foreign_kinds(cluster.client, project, SystemClock())
+    assert (finding.state, finding.detail) == ("ok", "all 1 that the operator needs")
+
+
+async def test_operator_without_kinds_of_others_has_no_such_finding(cluster: Cluster) -> None:
+    """Kinds of Kubernetes, and those of the project, are not of others."""
+    operator = Operator("larder", crds="verify")
+    operator.controller(JarV1, owns=(ConfigMap,))(lambda _jar, _ctx: None)
+    assert (
+        await cluster_state._check_foreign_kinds(cluster.client, ProjectState(operator=operator), SystemClock()) == []
+    )
 
 
 async def test_missing_permissions_are_listed(cluster: Cluster) -> None:

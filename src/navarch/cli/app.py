@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "update": LazyCommand("update:update", "Merge newer templates into the files of the project."),
     "doctor": LazyCommand("doctor:doctor", "Check versions, extras, cluster, permissions and clock."),
     "cluster": LazyCommand("cluster:cluster", "Embedded Kubernetes clusters on this machine."),
+    "version": LazyCommand("version:version", "Show the versions of navarch and Python."),
     "migrate": LazyCommand("migrate:migrate", "Rewrite stored objects in the stored version of their kind."),
 }
 

@@ -65,12 +65,14 @@ def _execute(deletion: ScaffoldDeletion, *, yes: bool, output: str) -> None:
     if output == "table":
         for path in deletion.files:
             typer.echo(path)
+    for each in deletion.kept:
+        notes().print(f"stays: {each}", markup=False)
     question = f"Delete these files ({len(deletion.files)}) [y/n]"
     if not yes and not ask(question, "--yes"):
         notes().print("nothing was deleted")
         raise typer.Exit(1)
     deletion.execute()
     if output == "json":
-        print_json({"removed": deletion.files})
+        print_json({"removed": deletion.files, "kept": deletion.kept})
     else:
         notes().print("Next: make manifests")

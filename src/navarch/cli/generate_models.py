@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from navarch.cli.connection import connected
 from navarch.cli.output import Output, notes, print_json
 from navarch.errors import ConfigError
 
@@ -98,9 +99,7 @@ def _in_files(files: list[str]) -> list[tuple[str, Any]]:
 
 
 async def _in_cluster(names: list[str], kubeconfig: Path | None, context: str | None) -> list[tuple[str, Any]]:
-    from navarch.client import connect, load  # noqa: PLC0415 - commands without requests start sooner
-
-    async with connect(load(kubeconfig, context=context)) as client:
+    async with connected(kubeconfig, context) as client:
         return [(_CLUSTER, found) for found in await _find(client, names)]
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
 
+from navarch.cli.connection import connected
 from navarch.cli.output import Output, notes, print_json, print_rows, print_table
 from navarch.errors import ConfigError
 
 if TYPE_CHECKING:
-    from navarch.client import Client
+    from navarch.operator.foreign_kinds import ForeignKind
     from navarch.project.crd_installation import CrdObjects, InstalledCrd
     from navarch.project.generate import Deployment
 
@@ -36,10 +35,15 @@ def install(
 ) -> None:
     """Apply the CRDs of the project to the cluster that kubectl would talk to.
 
-    A change that would take a field away from stored objects is refused, and so is a CRD that somebody else applied.
+    A change that would take a field away from stored objects is refused, and so is a CRD that somebody else applied. CRDs of
+    other projects that the operator needs are not installed; those that the cluster does not have are named.
     """
-    done = asyncio.run(_install(_deployment(), kubeconfig, context, force=force))
+    from navarch.operator.foreign_kinds import INSTALL_THEM  # noqa: PLC0415 - `navarch --help` needs no operator
+
+    done, missing = asyncio.run(_install(_deployment(), kubeconfig, context, force=force))
     print_rows([msgspec.to_builtins(each) for each in done], output, empty="the project defines no kinds")
+    if missing:
+        notes().print(f"missing, from other projects: {', '.join(map(str, missing))}; {INSTALL_THEM}", markup=False)
 
 
 def uninstall(
@@ -101,27 +105,22 @@ def _deployment() -> Deployment:
     return load_deployment(Project.find(Path.cwd()))
 
 
-@asynccontextmanager
-async def _connected(kubeconfig: Path | None, context: str | None) -> AsyncIterator[Client]:
-    from navarch.client import connect, load  # noqa: PLC0415 - commands without requests start sooner
-
-    async with connect(load(kubeconfig, context=context)) as client:
-        yield client
-
-
 async def _install(
     deployment: Deployment, kubeconfig: Path | None, context: str | None, *, force: bool
-) -> list[InstalledCrd]:
+) -> tuple[list[InstalledCrd], list[ForeignKind]]:
     from navarch.project import crd_installation  # noqa: PLC0415 - as above
 
-    async with _connected(kubeconfig, context) as client:
-        return await crd_installation.install(client, deployment, force=force)
+    async with connected(kubeconfig, context) as client:
+        done = await crd_installation.install(client, deployment, force=force)
+        missing = await crd_installation.missing_foreign_kinds(client, deployment)
+    rows = [crd_installation.InstalledCrd(each.kind.resource, "missing") for each in missing]
+    return [*done, *rows], missing
 
 
 async def _stored(deployment: Deployment, kubeconfig: Path | None, context: str | None) -> list[CrdObjects]:
     from navarch.project import crd_installation  # noqa: PLC0415 - as above
 
-    async with _connected(kubeconfig, context) as client:
+    async with connected(kubeconfig, context) as client:
         return await crd_installation.stored_objects(client, deployment)
 
 
@@ -135,5 +134,5 @@ async def _uninstall(
 ) -> None:
     from navarch.project import crd_installation  # noqa: PLC0415 - as above
 
-    async with _connected(kubeconfig, context) as client:
+    async with connected(kubeconfig, context) as client:
         await crd_installation.uninstall(client, deployment, stored, force=force)

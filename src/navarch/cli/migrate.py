@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from navarch.cli.connection import connected
 from navarch.cli.output import Output, notes, print_json, print_table
 from navarch.errors import ConfigError
 
@@ -43,7 +44,9 @@ def migrate(
         def show(state: Migration) -> None:
             shown.update(f"{state.crd}: {state.seen} objects, {state.rewritten} rewritten as {state.version} ...")
 
-        found = asyncio.run(_migrated(kinds, kubeconfig, context, dry_run=dry_run, rate=rate, report=show))
+        found = asyncio.run(
+            _migrated(kinds, kubeconfig, context, dry_run=dry_run, rate=rate, report=show, connecting=shown.update)
+        )
     if output == "json":
         print_json([_result(state) for state in found])
     else:
@@ -67,12 +70,12 @@ async def _migrated(
     dry_run: bool,
     rate: float,
     report: Callable[[Migration], None],
+    connecting: Callable[[str], None],
 ) -> list[Migration]:
-    from navarch.client import connect, load  # noqa: PLC0415 - commands without requests start sooner
-    from navarch.operator import migration  # noqa: PLC0415 - as above
+    from navarch.operator import migration  # noqa: PLC0415 - commands without requests start sooner
 
     options = migration.MigrationOptions(per_second=rate, dry_run=dry_run)
-    async with connect(load(kubeconfig, context=context)) as client:
+    async with connected(kubeconfig, context, connecting) as client:
         crds = await migration.find_crds(client, kinds)
         return [await migration.migrate(client, crd.name, options, report=report) for crd in crds]
 

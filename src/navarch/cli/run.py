@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 from typer.core import TyperCommand
 
+from navarch.cli.connection import load_config
 from navarch.cli.output import notes
 from navarch.errors import ConfigError
 
@@ -89,6 +90,8 @@ def run(
         os.environ["KUBECONFIG"] = str(kubeconfig.absolute())
     if cluster is not None:
         _start_cluster(cluster, console)
+    else:
+        load_config(None, context)  # fails before the code is imported, with the flags of this command
     options = RunOptions(
         program=program,
         log_format={"auto": "auto", "text": "console", "json": "json"}[output],  # type: ignore[arg-type]

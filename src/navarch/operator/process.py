@@ -34,6 +34,7 @@ from navarch.observe.metrics import (
 from navarch.operator.crds import prepare_crds
 from navarch.operator.declarations import Background, DeclaredOperator
 from navarch.operator.endpoints import Check, Endpoints
+from navarch.operator.foreign_kinds import INSTALL_THEM, foreign_kinds, missing_kinds
 from navarch.operator.permissions import Permission, check_permissions, missing_permissions, needed_by
 from navarch.operator.watchdog import Watchdog
 
@@ -163,7 +164,9 @@ class Process:
         return self._client.through(lambda transport: FencedTransport(transport, election.fence))
 
     async def prepare(self, serving: AsyncExitStack) -> None:
-        """Checks the permissions, serves the webhooks until `serving` ends, prepares CRDs, and warns of missing namespaces."""
+        """Checks the permissions, serves the webhooks until `serving` ends, prepares CRDs, and warns of missing
+        kinds and namespaces.
+        """
         operator = self.operator
         if operator.check_permissions:
             place = self._election.namespace if self._election else None
@@ -179,7 +182,25 @@ class Process:
         await prepare_crds(self._client.using(manager=operator.name), customs, operator.crds, sections)
         if self._webhooks is not None:
             await self._webhooks.prepare()
+        await self._warn_of_missing_kinds()
         await self._warn_of_missing_namespaces()
+
+    async def _warn_of_missing_kinds(self) -> None:
+        """Warns of kinds of other projects that are not there yet: the controllers wait for them, and only the watches tell it."""
+        if self.operator.crds == "ignore":
+            return
+        try:
+            missing = await missing_kinds(self._client, foreign_kinds(self.operator))
+        except NavarchError as error:
+            _log.debug("%s: cannot tell whether kinds of other projects are there: %s", self.operator.name, error)
+            return
+        if missing:
+            _log.warning(
+                "%s: waits for CRDs of other projects, which are missing: %s; %s. The operator goes on once they are there",
+                self.operator.name,
+                ", ".join(map(str, missing)),
+                INSTALL_THEM,
+            )
 
     async def _warn_of_missing_namespaces(self) -> None:
         """Warns of a namespace that does not exist, such as a misspelt one, if the operator may get namespaces."""

@@ -11,9 +11,10 @@ from navarch.api import Dynamic, Kind
 from navarch.client import ALL, Client, MetadataOnly
 from navarch.errors import CrdError, NotFound
 from navarch.operator.crds import install_crd, managers_of_spec
+from navarch.operator.foreign_kinds import ForeignKind, foreign_kinds, missing_kinds
 from navarch.project.generate import Deployment
 
-__all__ = ["CrdObjects", "InstalledCrd", "crds_of", "install", "stored_objects", "uninstall"]
+__all__ = ["CrdObjects", "InstalledCrd", "crds_of", "install", "missing_foreign_kinds", "stored_objects", "uninstall"]
 
 _CRDS: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
@@ -27,7 +28,8 @@ class InstalledCrd(msgspec.Struct, frozen=True):
     """What `install` did with one CRD."""
 
     crd: str
-    result: Literal["installed", "unchanged"]
+    result: Literal["installed", "unchanged", "missing"]
+    """`missing`: a CRD of another project that the operator needs, and that the cluster does not have."""
 
 
 class CrdObjects(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,6 +62,12 @@ async def install(client: Client, deployment: Deployment, *, force: bool = False
         )
         done.append(InstalledCrd(name, "installed" if written else "unchanged"))
     return done
+
+
+async def missing_foreign_kinds(client: Client, deployment: Deployment) -> list[ForeignKind]:
+    """Returns the kinds of other projects that the operator needs and the cluster does not serve."""
+    own = {each["metadata"]["name"] for each in crds_of(deployment)}
+    return await missing_kinds(client, foreign_kinds(deployment.model.operator, own))
 
 
 async def stored_objects(client: Client, deployment: Deployment) -> list[CrdObjects]:

@@ -24,6 +24,7 @@ from navarch.errors import InvalidValueError
 from navarch.k8s.apiextensions.v1 import CustomResourceDefinition
 from navarch.operator import Operator, needed_by, roles_of, serve
 from navarch.operator.crds import prepare_crds
+from navarch.operator.foreign_kinds import foreign_kinds
 from navarch.schema import crd
 from navarch.testing.eventually import Eventually, source_of
 from navarch.testing.local_webhooks import LocalWebhookServer
@@ -195,9 +196,11 @@ class Cluster:
             there = {each.name async for each in self.client.list(CustomResourceDefinition)}
             # Forced: the operator adds the conversion, without which versions would lose fields of each other.
             await prepare_crds(client, [each for each in kinds if each.__kind__.resource not in there], "force")
-            for foreign in _foreign_kinds(operator):
-                if foreign.__kind__.resource not in there:
-                    await self.client.install(crd(foreign))
+            for foreign in foreign_kinds(operator):
+                model = foreign.cls
+                if model is None or issubclass(model, Resource) or foreign.kind.resource in there:
+                    continue
+                await self.client.install(crd(model))
         elif not operator.conversions:
             await prepare_crds(client, kinds, operator.crds)
 
@@ -314,16 +317,3 @@ class _ThreadedEngine:
         """Closes the clients that `client_with` returned."""
         for client in self._clients:
             await client.close()
-
-
-def _foreign_kinds(operator: Operator) -> list[type[Object]]:
-    """Returns the classes of kinds of other projects whose objects the operator watches."""
-    found: dict[type[Object], None] = {}
-    for each in operator.controllers:
-        options = each.options
-        for kind in (each.primary, *options.owns, *options.watches, *options.reads, *options.caches):
-            if not isinstance(kind, type) or not issubclass(kind, Object) or issubclass(kind, Resource):
-                continue
-            if not kind.__module__.startswith("navarch."):
-                found[kind] = None
-    return list(found)

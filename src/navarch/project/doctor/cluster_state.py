@@ -16,6 +16,7 @@ from navarch.client.transport import WrappedTransport
 from navarch.errors import ConfigError, NavarchError, Unauthorized
 from navarch.operator import Operator, needed_by
 from navarch.operator.crds import CrdFindings, inspect_crds
+from navarch.operator.foreign_kinds import INSTALL_THEM, foreign_kinds, missing_kinds
 from navarch.operator.permissions import missing_permissions
 from navarch.operator.roles import Permission
 from navarch.project.doctor.finding import Finding, Health
@@ -53,6 +54,7 @@ async def check_cluster(context: str | None, project: ProjectState, clock: Clock
         found.findings.append(_clock_finding(dates.skew))
         if project.operator is not None:
             found.findings.append(await _check_crds(client, project, clock))
+            found.findings.extend(await _check_foreign_kinds(client, project, clock))
             found.findings.append(await _check_permissions(client, project.operator, clock))
     return found
 
@@ -79,10 +81,15 @@ async def _check_version(client: Client, config: Config, clock: Clock, found: Cl
         found.findings.append(Finding("cluster", "ok", f"{version.git_version} at {config.server}"))
 
 
-async def _check_crds(client: Client, project: ProjectState, clock: Clock) -> Finding:
+def _inspected(project: ProjectState) -> list[Any]:
+    """Returns the classes whose CRDs are compared with those of the cluster."""
     assert project.operator is not None
     primaries = [each.primary for each in project.operator.controllers if issubclass(each.primary, Resource)]
-    kinds = list(dict.fromkeys([*project.kinds, *primaries]))
+    return list(dict.fromkeys([*project.kinds, *primaries]))
+
+
+async def _check_crds(client: Client, project: ProjectState, clock: Clock) -> Finding:
+    kinds = _inspected(project)
     try:
         found = await _bounded(clock, inspect_crds(client, kinds))
     except (NavarchError, TimeoutError) as error:
@@ -99,6 +106,22 @@ def _crd_finding(found: CrdFindings, count: int) -> Finding:
         differing = "; ".join(f"{each.crd} {each.version} at {each.differs_at}" for each in found.differences)
         return Finding("CRDs", "warn", f"other schemas than those of the code: {differing}", "navarch install")
     return Finding("CRDs", "ok", f"{count} installed, with the schemas of the code")
+
+
+async def _check_foreign_kinds(client: Client, project: ProjectState, clock: Clock) -> list[Finding]:
+    """Checks that the server serves the kinds of other projects that the operator needs; no finding if it needs none."""
+    assert project.operator is not None
+    needed = foreign_kinds(project.operator, {each.__kind__.resource for each in _inspected(project)})
+    if not needed:
+        return []
+    check = "CRDs of others"
+    try:
+        missing = await _bounded(clock, missing_kinds(client, needed))
+    except (NavarchError, TimeoutError) as error:
+        return [Finding(check, "fail", str(error), "kubectl api-resources")]
+    if missing:
+        return [Finding(check, "fail", f"not installed: {', '.join(map(str, missing))}", INSTALL_THEM)]
+    return [Finding(check, "ok", f"all {len(needed)} that the operator needs")]
 
 
 async def _check_permissions(client: Client, operator: Operator, clock: Clock) -> Finding:

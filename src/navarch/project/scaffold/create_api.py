@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib
 import importlib.util
 import keyword
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from navarch.errors import ConfigError
@@ -35,12 +37,24 @@ from navarch.project.scaffold.scaffolds import (
     class_module,
 )
 
-__all__ = ["KindClass", "NewApi", "add_parts", "api_group", "create_api", "find_class", "free_module", "header_of"]
+__all__ = [
+    "KindClass",
+    "NewApi",
+    "add_parts",
+    "api_group",
+    "create_api",
+    "find_class",
+    "free_module",
+    "header_of",
+    "similar_kind",
+]
 
 if TYPE_CHECKING:
     from navarch.project.scaffold.third_party import ThirdPartyKind
 
 HEADER_FILE: Final = "hack/boilerplate.py.txt"
+_SIMILAR: Final = 0.85
+"""How alike a mistyped kind, with its group and version, and a known one have to be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,21 +341,35 @@ def find_class(project: Project, scaffolds: Scaffolds, group: str, version: str,
     if builtin is not None:
         return builtin
     raise ConfigError(
-        f"expected a kind of this project or of Kubernetes, got {kind} of {group or 'no group'}/{version}; create it: "
+        f"expected a kind of this project or of Kubernetes, got {kind} of {group or 'no group'}/{version}; "
+        f"{similar_kind(project, group, version, kind)}create it: "
         f"navarch create api --group {group} --version {version} --kind {kind} --resource --controller, or, if another project "
         f"defines it, with its CRD: --no-resource --controller --crd FILE"
     )
 
 
+def similar_kind(project: Project, group: str, version: str, kind: str) -> str:
+    """Returns the kind that a mistyped one resembles most, as a part of an error message; empty if none resembles it."""
+    own = [f"{each.kind} of {each.group or 'no group'}/{each.version}" for each in project.file.resources]
+    names = getattr(_builtin_module(group, version), "__all__", ())
+    builtin = [f"{each} of {group or 'core'}/{version}" for each in names]
+    found = difflib.get_close_matches(f"{kind} of {group or 'no group'}/{version}", [*own, *builtin], 1, _SIMILAR)
+    return f"did you mean {found[0]}? If not, " if found else ""
+
+
 def _builtin(group: str, version: str, kind: str) -> KindClass | None:
+    module = _builtin_module(group, version)
+    cls: Any = getattr(module, kind, None)
+    found = getattr(cls, "__kind__", None)
+    if module is None or found is None or ("." in group and found.group != group):
+        return None
+    return KindClass(found.group, version, kind, module.__name__, found.namespaced, is_own=False)
+
+
+def _builtin_module(group: str, version: str) -> ModuleType | None:
+    """Returns the module of a group and version of Kubernetes; None if there is none."""
     name = f"navarch.k8s.{group.partition('.')[0] or 'core'}.{version}"
     try:
-        if importlib.util.find_spec(name) is None:
-            return None
+        return None if importlib.util.find_spec(name) is None else importlib.import_module(name)
     except ModuleNotFoundError:
         return None
-    cls: Any = getattr(importlib.import_module(name), kind, None)
-    found = getattr(cls, "__kind__", None)
-    if found is None or ("." in group and found.group != group):
-        return None
-    return KindClass(found.group, version, kind, name, found.namespaced, is_own=False)

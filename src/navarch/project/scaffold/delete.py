@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from navarch.errors import ConfigError
 from navarch.project.files import read_text, remove_files, write_files
 from navarch.project.project import PROJECT_FILE, Project
-from navarch.project.scaffold.create_api import api_group
+from navarch.project.scaffold.create_api import api_group, similar_kind
 from navarch.project.scaffold.record import project_file_with, refuse_open_conflicts
 from navarch.project.scaffold.render import render, render_part
 from navarch.project.scaffold.scaffolds import (
@@ -34,6 +35,8 @@ class ScaffoldDeletion:
     project: Project
     parts: Sequence[KindScaffold]
     files: list[str]
+    kept: list[str]
+    """Modules of `create api --crd` that stay, each with the reason."""
 
     def execute(self) -> Project:
         """Removes the files, their pristine copies and, last, the records, so that an interrupted run can be repeated."""
@@ -55,15 +58,8 @@ def plan_delete_api(project: Project, group: str, version: str, kind: str) -> Sc
     """
     refuse_open_conflicts(project.root)
     scaffolds = Scaffolds.read(project.root)
-    keys = {(api_group(project, group), version, kind), *_foreign_keys(scaffolds, group, version, kind)}
-    parts = [part for part in scaffolds.parts if part.key in keys or _is_hub(part, keys)]
-    if not parts:
-        known = dict.fromkeys(f"{each.group}/{each.version} {each.kind}" for each in project.file.resources)
-        raise ConfigError(
-            f"expected a kind of this project, got {kind} of {group or 'no group'}/{version}; there are: "
-            f"{', '.join(known) or 'none'}"
-        )
-    return _plan(project, scaffolds, parts)
+    keys = _keys(project, scaffolds, group, version, kind)
+    return _plan(project, scaffolds, [part for part in scaffolds.parts if part.key in keys or _is_hub(part, keys)])
 
 
 def plan_delete_webhooks(
@@ -72,7 +68,7 @@ def plan_delete_webhooks(
     """Returns these webhooks of the kind, with their tests. Raises `ConfigError` as `plan_delete_api` does."""
     refuse_open_conflicts(project.root)
     scaffolds = Scaffolds.read(project.root)
-    keys = {(api_group(project, group), version, kind), *_foreign_keys(scaffolds, group, version, kind)}
+    keys = _keys(project, scaffolds, group, version, kind)
     parts: list[KindScaffold] = []
     for each in types:
         found = [part for part in scaffolds.parts if isinstance(part, WebhookScaffold) and part.type == each]
@@ -93,6 +89,18 @@ def _found(what: str, parts: Sequence[KindScaffold], kind: str, version: str) ->
     if not parts:
         raise ConfigError(f"expected a {what} webhook of {kind} {version}, got none in {RECORD}")
     return parts
+
+
+def _keys(project: Project, scaffolds: Scaffolds, group: str, version: str, kind: str) -> set[tuple[str, str, str]]:
+    """Returns the kinds that these flags name. Raises `ConfigError` if none of them has scaffolds."""
+    keys = {(api_group(project, group), version, kind), *_foreign_keys(scaffolds, group, version, kind)}
+    if not any(part.key in keys or _is_hub(part, keys) for part in scaffolds.parts):
+        known = dict.fromkeys(f"{each.group}/{each.version} {each.kind}" for each in project.file.resources)
+        raise ConfigError(
+            f"expected a kind of this project, got {kind} of {group or 'no group'}/{version}; "
+            f"{similar_kind(project, group, version, kind)}there are: {', '.join(known) or 'none'}"
+        )
+    return keys
 
 
 def _foreign_keys(scaffolds: Scaffolds, group: str, version: str, kind: str) -> set[tuple[str, str, str]]:
@@ -129,7 +137,50 @@ def _plan(project: Project, scaffolds: Scaffolds, parts: Sequence[KindScaffold])
             f"expected no other file to import {', '.join(modules)}, got {', '.join(importing)}; nothing was deleted. Remove "
             f"these imports, and run this again"
         )
-    return ScaffoldDeletion(project, parts, sorted(found))
+    models, kept = _models(project, scaffolds, parts, found)
+    return ScaffoldDeletion(project, parts, sorted([*found, *models]), kept)
+
+
+def _models(
+    project: Project, scaffolds: Scaffolds, parts: Sequence[KindScaffold], deleted: Iterable[str]
+) -> tuple[list[str], list[str]]:
+    """Returns the generated modules of groups of other projects that nothing needs without these parts, and, with the reason,
+    those that stay. `create api --crd` writes all versions of a kind, so the whole group is looked at.
+    """
+    package = f"{project.settings.package}.models."
+    groups = {part.class_module.rpartition(".")[0] for part in parts if part.class_module.startswith(package)}
+    groups -= {part.class_module.rpartition(".")[0] for part in scaffolds.without(*parts).parts}
+    if not groups:
+        return [], []
+    from navarch.project.models.model_files import is_as_written  # noqa: PLC0415 - takes as long as all the rest
+
+    removed: list[str] = []
+    kept: list[str] = []
+    for group in sorted(groups):
+        folder = project.root / "src" / group.replace(".", "/")
+        for file in sorted(each for each in folder.glob("*.py") if each.name != "__init__.py"):
+            path, module = file.relative_to(project.root).as_posix(), f"{group}.{file.stem}"
+            importing = _importing(project.root, [module], deleted)
+            if importing:
+                kept.append(f"{path}: {', '.join(importing)} imports it")
+            elif not is_as_written(read_text(file) or ""):
+                kept.append(f"{path}: it has your changes")
+            else:
+                removed.append(path)
+        for each in (folder, folder.parent):
+            removed += _bare_package(project.root, each, removed)
+    return removed, kept
+
+
+def _bare_package(root: Path, folder: Path, removed: Sequence[str]) -> list[str]:
+    """Returns the `__init__.py` of a package that has nothing else left, and nothing but a docstring in it."""
+    files = (file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
+    left = {file.relative_to(root).as_posix() for file in files} - set(removed)
+    path = (folder / "__init__.py").relative_to(root).as_posix()
+    is_bare = left == {path} and all(
+        isinstance(each, ast.Expr) for each in ast.parse(read_text(folder / "__init__.py") or "").body
+    )
+    return [path] if is_bare else []
 
 
 def _importing(root: Path, modules: Iterable[str], deleted: Iterable[str]) -> list[str]:
