@@ -40,8 +40,8 @@ PUBLIC = {
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
         ConnectionLostError ContainerError ConversionError CrdError CredentialError DeadlineError DecodeError DefinitionError
         EtcdAccessError EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
-        EtcdUncertainError Forbidden Gone Invalid InvalidValueError MalformedJsonError MethodNotAllowed
-        MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError PatchError QueueClosedError
+        EtcdUncertainError Forbidden Gone ImageError Invalid InvalidValueError MalformedJsonError MethodNotAllowed
+        MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError PatchError QueueClosedError RegistryError
         ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable
         UnsupportedMediaType ValidationError
     """,

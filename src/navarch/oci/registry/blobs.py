@@ -120,13 +120,13 @@ async def put_blob(
 
     Raises `RegistryError`, also if the registry reports another digest than ours.
     """
-    upload = _BlobUpload(
+    upload = _BlobSender(
         session, reference, descriptor, layout.path(descriptor.digest), mount_from=mount_from, on_bytes=on_bytes
     )
     return await session.repeat(upload.attempt)
 
 
-class _BlobUpload:
+class _BlobSender:
     """One upload. `_location` is None before the registry has opened one; `_offset` is what the registry has of it, None
     if a broken request leaves it unknown.
     """

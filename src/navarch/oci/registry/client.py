@@ -47,15 +47,15 @@ class RemoteManifest(NamedTuple):
     document: Document
 
 
-class _Catalog(msgspec.Struct):
+class _RepositoryList(msgspec.Struct):
     repositories: list[str] | None = None
 
 
-class _Tags(msgspec.Struct):
+class _TagList(msgspec.Struct):
     tags: list[str] | None = None
 
 
-_Page = TypeVar("_Page", _Catalog, _Tags, Index)
+_Page = TypeVar("_Page", _RepositoryList, _TagList, Index)
 
 
 class RegistryClient(AsyncCloseable):
@@ -166,13 +166,15 @@ class RegistryClient(AsyncCloseable):
     async def tags(self, reference: Reference) -> list[str]:
         """Returns all tags of the repository, sorted. Raises `RegistryError`."""
         url = self._session.base(reference.registry) / reference.repository / "tags" / "list"
-        pages = await self._pages(reference.registry, url.with_query(n=_PAGE), pull_scopes(reference.repository), _Tags)
+        pages = await self._pages(
+            reference.registry, url.with_query(n=_PAGE), pull_scopes(reference.repository), _TagList
+        )
         return sorted({tag for page in pages for tag in page.tags or ()})
 
     async def catalog(self, registry: str) -> list[str]:
         """Returns all repositories of the registry, sorted. Raises `RegistryError`."""
         url = (self._session.base(registry) / "_catalog").with_query(n=_PAGE)
-        pages = await self._pages(registry, url, frozenset({"registry:catalog:*"}), _Catalog)
+        pages = await self._pages(registry, url, frozenset({"registry:catalog:*"}), _RepositoryList)
         return sorted({name for page in pages for name in page.repositories or ()})
 
     async def referrers(self, subject: Reference, artifact_type: str = "") -> list[Descriptor]:

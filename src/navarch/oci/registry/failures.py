@@ -37,7 +37,7 @@ class _Fault(msgspec.Struct):
     message: str = ""
 
 
-class _ErrorBody(msgspec.Struct):
+class _RegistryErrorBody(msgspec.Struct):
     errors: list[_Fault] = []
 
 
@@ -116,7 +116,7 @@ def _reason(error: BaseException) -> str:
 
 def _said(content: bytes) -> str:
     try:
-        faults = msgspec.json.decode(content, type=_ErrorBody).errors
+        faults = msgspec.json.decode(content, type=_RegistryErrorBody).errors
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return ""
     texts = [printable(f"{each.code}: {each.message}" if each.message else each.code) for each in faults[:3]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -171,7 +172,7 @@ class RegistrySession(AsyncCloseable):
         headers = {"Accept-Encoding": "identity", "User-Agent": _USER_AGENT, **call.headers}
         if header:
             headers["Authorization"] = header
-        body = call.body(timer) if callable(call.body) else call.body
+        body = call.body(timer) if callable(call.body) else io.BytesIO(call.body) if call.body else None
         async with self._connections().request(
             call.method,
             url,

@@ -40,7 +40,7 @@ def error_response(code: str, message: str, headers: dict[str, str] | None = Non
     )
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """A request that is answered with an error."""
 
     def __init__(self, code: str, message: str, headers: dict[str, str] | None = None) -> None:
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 def refuse(code: str, message: str, **headers: str) -> NoReturn:
     """Ends the request with an error of the protocol."""
-    raise RefusedError(code, message, {name.replace("_", "-"): value for name, value in headers.items()})
+    raise RefusedRequestError(code, message, {name.replace("_", "-"): value for name, value in headers.items()})
 
 
 def repository_of(request: web.Request) -> str:

@@ -24,7 +24,7 @@ from navarch.oci.documents import (
 from navarch.oci.reference import is_digest, is_tag
 from navarch.oci.registry_server.answers import (
     API_VERSION,
-    RefusedError,
+    RefusedRequestError,
     checked_digest,
     checked_repository,
     error_response,
@@ -208,7 +208,7 @@ class RegistryHandlers:
             await upload.receive(request, self._largest_blob)
         except ConnectionError:  # the client may continue
             raise
-        except (RefusedError, OSError):  # too large, or a full disk
+        except (RefusedRequestError, OSError):  # too large, or a full disk
             self._uploads.cancel(upload)
             raise
         finally:
@@ -243,7 +243,7 @@ async def _errors(
     """Answers failures with the errors of the protocol."""
     try:
         return await handler(request)
-    except RefusedError as refused:
+    except RefusedRequestError as refused:
         return refused.response
     except web.HTTPRequestEntityTooLarge:
         return error_response("SIZE_INVALID", f"expected a manifest of at most {LARGEST_MANIFEST} bytes, got more")
