@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "doctor": LazyCommand("doctor:doctor", "Check versions, extras, cluster, permissions and clock."),
     "cluster": LazyCommand("cluster:cluster", "Embedded Kubernetes clusters on this machine."),
     "version": LazyCommand("version:version", "Show the versions of navarch and Python."),
+    "registry": LazyCommand("registry:registry", "Registries of images: serve one, list and delete what is in one."),
     "migrate": LazyCommand("migrate:migrate", "Rewrite stored objects in the stored version of their kind."),
 }
 
