@@ -36,6 +36,7 @@ COMMANDS: Final = {
     "run": LazyCommand("run:run", "Run the operator of this project.", "OptionalNameCommand"),
     "update": LazyCommand("update:update", "Merge newer templates into the files of the project."),
     "doctor": LazyCommand("doctor:doctor", "Check versions, extras, cluster, permissions and clock."),
+    "image": LazyCommand("image:image", "Images, without a container engine."),
     "cluster": LazyCommand("cluster:cluster", "Embedded Kubernetes clusters on this machine."),
     "version": LazyCommand("version:version", "Show the versions of navarch and Python."),
     "registry": LazyCommand("registry:registry", "Registries of images: serve one, list and delete what is in one."),

@@ -13,14 +13,14 @@ from navarch.cli.output import Output, notes, print_rows
 from navarch.cluster.nodes.images import Image, ImageReference, Images
 from navarch.errors import ConfigError
 
-image = typer.Typer(no_args_is_help=True, help="The images of a cluster: names for programs of this machine.")
+image = typer.Typer(no_args_is_help=True, help="The images of a cluster: names for programs, and loaded images.")
 
 ImageName = Annotated[str, typer.Argument(metavar="NAME[:VERSION]", help="The image as containers name it.")]
 
 
 @image.command(name="list")
 def list_(name: Name = "default", output: Output = "table") -> None:
-    """Show every image: the added ones, and the ones found on this machine."""
+    """Show every image: the loaded and added ones, and the ones found on this machine."""
     images = Images.load(existing(name).images)
     rows = [_row(each, is_added=each not in images.installed) for each in images]
     print_rows(rows, output, empty="there are no images")
@@ -57,10 +57,12 @@ def add(
 
 @image.command()
 def remove(image: ImageName, name: Name = "default") -> None:
-    """Remove an added image; containers that run it keep running."""
+    """Remove a loaded or added image; containers that run it keep running. Its files are removed at the next start."""
+    images = Images.load(existing(name).images)
     reference = ImageReference.of(image)
-    identity = ":".join(filter(None, (reference.repository, reference.tag.removeprefix("v"))))
-    Images.load(existing(name).images).remove(identity)
+    program = ":".join(filter(None, (reference.repository, reference.tag.removeprefix("v"))))
+    identity = next((each.identity for each in images if each.root and each.fits(image)), program)
+    images.remove(identity)
     notes().print(f"image {identity!r} is removed", markup=False)
 
 
@@ -68,7 +70,7 @@ def _row(image: Image, *, is_added: bool) -> dict[str, str]:
     return {
         "image": image.identity,
         "program": " ".join((*image.argv, *image.always)),
-        "from": "added" if is_added else "machine",
+        "from": "loaded" if image.root else "added" if is_added else "machine",
     }
 
 

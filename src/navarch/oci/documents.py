@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -21,6 +22,7 @@ DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_INDEX: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
 MANIFEST_TYPES: Final = (MANIFEST, INDEX, DOCKER_MANIFEST, DOCKER_INDEX)
 INDEX_TYPES: Final = frozenset({INDEX, DOCKER_INDEX})
+_ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 LARGEST_MANIFEST: Final = 4 * 2**20
 """The bytes that a registry accepts of one manifest, and that we read of one."""
 
@@ -39,6 +41,12 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
         if len(parts) not in {2, 3} or not all(parts):
             raise ImageError(f"expected a platform as linux/amd64, got {text!r}")
         return cls(os=parts[0], architecture=parts[1], variant=parts[2] if len(parts) > 2 else "")
+
+    @classmethod
+    def of_machine(cls) -> Platform:
+        """Returns the platform of this machine."""
+        machine = os.uname().machine
+        return cls(architecture=_ARCHITECTURES.get(machine, machine))
 
     def fits(self, wanted: Platform) -> bool:
         """Returns whether an image for this platform is the wanted one; no variant is any."""

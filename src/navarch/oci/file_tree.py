@@ -15,7 +15,8 @@ from navarch.errors import ImageError
 Kind = Literal["file", "directory", "link"]
 _MOST_LINKS: Final = 40
 _LONGEST_PATH: Final = 4096
-_UNPACKED_MODE: Final = 0o777  # no set-uid and no sticky programs beside those of the machine
+_FILE_MODE: Final = 0o777  # no set-uid programs beside those of the machine
+_DIRECTORY_MODE: Final = 0o1777
 
 
 class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +49,10 @@ class FileTree:
 
     def __iter__(self) -> Iterator[tuple[str, FileEntry]]:
         """Yields paths and entries, a directory before what is in it."""
-        return iter(sorted(self._entries.items()))
+        return iter(self._sorted())
+
+    def _sorted(self) -> list[tuple[str, FileEntry]]:
+        return sorted(self._entries.items())
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -132,18 +136,27 @@ class FileTree:
             self.add(path, entry)
 
     def write_to(self, folder: Path) -> None:
-        """Writes the files into an empty folder, as the current user and without set-uid bits."""
+        """Writes the files into an empty folder, without set-uid bits; only root gives them their owners.
+
+        Absolute links become relative ones that end at the folder, so that they lead to no file of this machine.
+        """
         for path, entry in self:
             target = folder / path
             if entry.kind == "directory":
                 target.mkdir()
             elif entry.kind == "link":
-                target.symlink_to(entry.target)
+                target.symlink_to(_relative(path, entry.target))
             else:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
                     file.write(entry.content)
-                    os.fchmod(file.fileno(), stat.S_IMODE(entry.mode) & _UNPACKED_MODE | stat.S_IRUSR)
+        for path, entry in reversed(self._sorted()):  # a directory last: its mode may forbid to write into it
+            target = folder / path
+            if os.geteuid() == 0 and (entry.user or entry.group):
+                os.chown(target, entry.user, entry.group, follow_symlinks=False)
+            if entry.kind != "link":
+                kept, own = (_DIRECTORY_MODE, stat.S_IRWXU) if entry.kind == "directory" else (_FILE_MODE, stat.S_IRUSR)
+                target.chmod(stat.S_IMODE(entry.mode) & kept | own)
 
     def _is_directory(self, place: str) -> bool:
         entry = self._entries.get(place)
@@ -190,3 +203,11 @@ def _joined(place: str, target: str) -> str:
         elif part not in {"", "."}:
             parts.append(part)
     return "/".join(parts)
+
+
+def _relative(place: str, target: str) -> str:
+    """Returns the target of a link at that place as a relative path that stays in the tree."""
+    if not target.startswith("/") and ".." not in target.split("/"):
+        return target
+    above = place.split("/")[:-1]
+    return "/".join([*[".."] * len(above), *filter(None, [_joined(place, target)])]) or "."

@@ -28,8 +28,8 @@ from navarch.oci.documents import (
 
 NAME: Final = "org.opencontainers.image.ref.name"
 """The annotation with the name of an image in a layout."""
-_CONTAINERD_NAME: Final = "io.containerd.image.name"
-_MARK: Final = b'{"imageLayoutVersion":"1.0.0"}'
+CONTAINERD_NAME: Final = "io.containerd.image.name"
+LAYOUT_MARK: Final = b'{"imageLayoutVersion":"1.0.0"}'
 _CHUNK: Final = 2**20
 
 
@@ -45,7 +45,7 @@ class Layout:
         layout = cls(folder)
         (folder / "blobs" / "sha256").mkdir(parents=True, exist_ok=True)
         if not (folder / "oci-layout").exists():
-            _replace(folder / "oci-layout", _MARK)
+            _replace(folder / "oci-layout", LAYOUT_MARK)
         if not (folder / "index.json").exists():
             layout._write_index([])
         return layout
@@ -123,6 +123,11 @@ class Layout:
             _check(file, descriptor, str(target))
 
     @property
+    def roots(self) -> list[Descriptor]:
+        """Returns the images of its index, named or not."""
+        return self._index().manifests
+
+    @property
     def names(self) -> dict[str, Descriptor]:
         """Returns the named images."""
         return {each.annotations[NAME]: each for each in self._index().manifests if NAME in each.annotations}
@@ -130,7 +135,7 @@ class Layout:
     def tag(self, name: str, descriptor: Descriptor) -> None:
         """Names an image; the last one of that name loses it."""
         others = [each for each in self._index().manifests if each.annotations.get(NAME) != name]
-        annotations = {**descriptor.annotations, NAME: name, _CONTAINERD_NAME: name}
+        annotations = {**descriptor.annotations, NAME: name, CONTAINERD_NAME: name}
         self._write_index([*others, msgspec.structs.replace(descriptor, annotations=annotations)])
 
     def untag(self, name: str) -> None:

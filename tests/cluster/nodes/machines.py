@@ -48,7 +48,7 @@ class Machine:
         self.cluster = cluster
         self.folder = folder
         self.network = network
-        self.shim = ShimRuntime(folder / "shim", stop_seconds=0.1, hidden=(folder / "pods",))
+        self.shim = ShimRuntime(folder / "shim", stop_seconds=0.1, hidden=(folder / "pods", folder / "images"))
         self.images = Images((Image(name="script", argv=("/bin/sh", "-c")),))
         options = KubeletOptions(delays=quick_delays())
         self.node = Kubelet(cluster.client, name, self.shim, network, folder, images=self.images, options=options)

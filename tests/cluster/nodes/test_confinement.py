@@ -13,6 +13,7 @@ import navarch.cluster
 _CLUSTER = Path(navarch.cluster.__file__ or "").parent
 _CONFINED = (
     "nodes/*.py",
+    "nodes/images/*.py",
     "nodes/network/*.py",
     "nodes/pods/*.py",
     "nodes/volumes/*.py",
@@ -21,7 +22,9 @@ _CONFINED = (
     "embedded/control_plane.py",
 )
 _OTHERS = {
-    "nodes/images.py": "the administrator's own file",
+    "nodes/images/images.py": "the administrator's own file",
+    "nodes/images/installed.py": "programs of this machine",
+    "nodes/images/user.py": "an unpacked image, which containers see through a layer of their own",
 }
 """Modules that open files which no container can change."""
 _OF_OS = frozenset(

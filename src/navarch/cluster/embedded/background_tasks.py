@@ -17,7 +17,7 @@ from navarch._base.clock import Clock
 from navarch._base.supervisor import SupervisedTask, Supervisor
 from navarch._base.tasks import uninterrupted
 from navarch.cluster.embedded.bootstrap import SERVICES
-from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.embedded.components import ComponentOptions, unpacked_images
 from navarch.cluster.embedded.credentials import ClusterAuthority
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
 from navarch.cluster.nodes.shim.program.confined_directory import ConfinedDirectory
@@ -27,8 +27,11 @@ from navarch.errors import ConfigError
 if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.embedded.control_plane import ControlPlane
+    from navarch.cluster.nodes.images import Images
     from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
+    from navarch.oci.documents import Descriptor
+    from navarch.oci.layout import Layout
 
 
 _log = logging.getLogger("navarch.cluster")
@@ -67,6 +70,7 @@ class BackgroundTasks:
         self._temporary: Path | None = None
         self._control_plane: ControlPlane | None = None
         self._task: SupervisedTask | None = None
+        self._images: Images | None = None
 
     @property
     def nodes(self) -> Mapping[str, Kubelet]:
@@ -105,14 +109,39 @@ class BackgroundTasks:
         await asyncio.to_thread(import_module, _CONTROL_PLANE)
         from navarch.cluster.embedded.control_plane import ControlPlane  # noqa: PLC0415 - see above
 
-        folder = self._components.folder or self._temporary
-        if folder is None:
-            folder = self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
         cluster, authority = self._cluster, self._cluster.authority.pair
         self._control_plane = ControlPlane(
-            cluster.component_client, self._components, self._block, folder, authority, supervisor=cluster.supervisor
+            cluster.component_client,
+            self._components,
+            self._block,
+            self._folder(),
+            authority,
+            images=self._known_images(),
+            supervisor=cluster.supervisor,
         )
         await self._control_plane.run()
+
+    def _folder(self) -> Path:
+        if self._components.folder is None and self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="navarch-"))
+        folder = self._components.folder or self._temporary
+        assert folder is not None
+        return folder
+
+    def _known_images(self) -> Images:
+        from navarch.cluster.nodes.images import Images  # noqa: PLC0415 - a server without nodes needs none
+
+        if self._images is None:
+            self._images = Images(path=self._components.images)
+        return self._images
+
+    async def load_image(self, layout: Layout, descriptor: Descriptor, name: str) -> str:
+        """See `EmbeddedCluster.load_image`."""
+        from navarch.cluster.nodes.images.loader import load_image  # noqa: PLC0415 - as above
+
+        folder = unpacked_images(self._folder())
+        loading = asyncio.to_thread(load_image, self._known_images(), folder, layout, descriptor, name)
+        return (await uninterrupted(loading)).image_id
 
     async def stop(self) -> None:
         """Stops the control plane; removes the temporary folder, if there is one."""

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     from navarch.client import Client
     from navarch.cluster.nodes.kubelet import Kubelet
     from navarch.cluster.nodes.simulated.nodes import SimulatedNodes
+    from navarch.oci.documents import Descriptor
+    from navarch.oci.layout import Layout
 
 
 _OWN_ENDPOINTS: Final = (
@@ -161,6 +163,15 @@ class EmbeddedCluster:
         """Starts the components, for options that are `deferred`; this imports the controllers and nodes."""
         assert self._background is not None, "the cluster must be running, and have components"
         self._background.start()
+
+    async def load_image(self, layout: Layout, descriptor: Descriptor, name: str) -> str:
+        """Loads an image of a layout, which containers can name from now on; returns its repository with its digest.
+
+        It is unpacked once, and removed with the cluster's files. Raises `ImageError` for a damaged image and one of another
+        platform, `InvalidValueError` for an invalid name.
+        """
+        assert self._background is not None, "the cluster must be running, and have components"
+        return await self._background.load_image(layout, descriptor, name)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -7,7 +7,7 @@ $XDG_STATE_HOME/navarch/clusters/<name>/
     store            the kind of storage: memory, file or etcd
     nodes            the number of nodes
     images.json      additional images
-    machines/        logs and volumes of its nodes
+    machines/        logs, volumes and loaded images of its nodes
     data/, etcd/     its objects, in a file or in an etcd
     cluster.log, audit.log
 """
@@ -253,7 +253,7 @@ class ClusterFolder:
 
     @property
     def machines(self) -> Path:
-        """Logs and volumes of its nodes."""
+        """Logs, volumes and loaded images of its nodes."""
         return self.path / "machines"
 
     def exists(self) -> bool:

@@ -25,6 +25,11 @@ class ComponentOptions(msgspec.Struct, frozen=True, kw_only=True):
     deferred: bool = False
 
 
+def unpacked_images(folder: Path) -> Path:
+    """Returns where the images that were loaded are, in the folder of the nodes."""
+    return folder / "images"
+
+
 POWER: Final = "navarch.dev/power"
 """Annotation of a Node: a node that has it with the value `off` does not run."""
 POWER_OFF: Final = "off"

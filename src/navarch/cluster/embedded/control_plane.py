@@ -23,9 +23,10 @@ from navarch.certificates import KeyPair
 from navarch.client import Client
 from navarch.cluster.controllers.manager import ControllerManager, ControllerManagerOptions
 from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
-from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions
+from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions, unpacked_images
 from navarch.cluster.embedded.credentials import sign_request
 from navarch.cluster.nodes.images import Images, ImagesWatch
+from navarch.cluster.nodes.images.loader import remove_unused
 from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
 from navarch.cluster.nodes.network.network import ClusterNetwork
@@ -146,11 +147,12 @@ class ControlPlane:
         folder: Path,
         authority: KeyPair,
         *,
+        images: Images,
         supervisor: Supervisor,
     ) -> None:
         self._client_as = client_as
         self._supervisor = supervisor
-        self._images = Images(path=components.images)
+        self._images = images
         self._manager: ControllerManager | None = None
         self._components = components
         self._folder = folder
@@ -168,6 +170,7 @@ class ControlPlane:
 
     async def run(self) -> None:
         """Runs until it is cancelled; every process of every pod has ended when it returns."""
+        await uninterrupted(asyncio.to_thread(remove_unused, self._images, unpacked_images(self._folder)))
         async with asyncio.TaskGroup() as group:
             for task in self._tasks():
                 group.create_task(task.supervise(), name=task.name)

@@ -90,7 +90,9 @@ class Account(msgspec.Struct, frozen=True):
 class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """The configuration of one start of a container. Each start has its own `id`.
 
-    `address` is the pod's: sockets that the container binds to all addresses or to localhost are bound to it.
+    `address` is the pod's: sockets that the container binds to all addresses or to localhost are bound to it. `root` is
+    the folder of an unpacked image, whose files the container sees instead of the machine's, and never changes; with
+    `read_only` it cannot write over them either.
     """
 
     id: str
@@ -106,6 +108,8 @@ class ContainerConfig(msgspec.Struct, frozen=True, kw_only=True):
     tty: bool = False
     privileged: bool = False
     address: str = "127.0.0.1"
+    root: Path | None = None
+    read_only: bool = False
 
 
 class RunningContainer(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from navarch.cluster.nodes.images import Image, values_of
+from navarch.cluster.nodes.images.user import ImageUser, find_user
 from navarch.cluster.nodes.pods.environment import Environment, expanded
 from navarch.cluster.nodes.pods.sandbox import PodSandbox
 from navarch.cluster.nodes.runtime import Account, ContainerConfig, Exit, Mount
@@ -24,6 +25,7 @@ _MOST_LINES: Final = 80
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _MESSAGE: Final = "/dev/termination-log"
 _MOST_LOGS: Final = 2
+_RESOLVER: Final = "/etc/resolv.conf"
 
 
 def termination_message(sandbox: PodSandbox, container: Container, attempt: int, exit_: Exit) -> str | None:
@@ -64,15 +66,17 @@ async def generate_container_config(
         argv=_command(sandbox, container, image, env),
         env=env,
         log=sandbox.folder.path / sandbox.log(container.name, attempt),
-        folder=container.working_dir or "/",
+        folder=container.working_dir or image.working_dir or "/",
         hostname=sandbox.hostname,
-        mounts=await _mounts(sandbox, container, env, attempt),
-        account=_account(sandbox, container),
+        mounts=await _mounts(sandbox, container, image, env, attempt),
+        account=_account(sandbox, container, image),
         stdin=container.stdin is True,
         stdin_once=container.stdin_once is True,
         tty=container.tty is True,
         privileged=security is not None and security.privileged is True,
         address=sandbox.placement.address,
+        root=Path(image.root) if image.root else None,
+        read_only=security is not None and security.read_only_root_filesystem is True,
     )
 
 
@@ -99,10 +103,13 @@ def _make_folder(sandbox: PodSandbox, container: Container, attempt: int) -> Non
 
 def _basic(sandbox: PodSandbox, container: Container, image: Image) -> dict[str, str]:
     """Returns the variables of every program: PATH, HOME, HOSTNAME, TERM and those of the image."""
-    path = os.environ.get("PATH", _PATH)
+    if image.root:
+        path, home = _PATH, _user_of(sandbox, container, image).home
+    else:
+        path, home = os.environ.get("PATH", _PATH), os.environ.get("HOME", "/")
     found = {
         "PATH": f"{image.folder}:{path}" if image.folder else path,
-        "HOME": os.environ.get("HOME", "/"),
+        "HOME": home,
         "HOSTNAME": sandbox.hostname,
     }
     return {**found, **({"TERM": "xterm"} if container.tty else {}), **image.env}
@@ -113,8 +120,15 @@ def _command(sandbox: PodSandbox, container: Container, image: Image, env: Mappi
     own = values_of(sandbox.placement.address, sandbox.pod.name, sandbox.pod.namespace)
     always = tuple(expanded(text, own) for text in image.always)
     if not container.command:
-        return (*image.argv, *always, *(args or image.args))
+        found = (*image.argv, *always, *(args or image.args))
+        if not found:
+            raise ContainerError(
+                f"no command specified: image {image.identity} has none, and neither has container {container.name}"
+            )
+        return found
     program, *rest = (expanded(text, env) for text in container.command)
+    if image.root:
+        return (program, *rest, *args)
     located = _located(program, image)
     if located == image.argv[0] or Path(program).name == image.name.rpartition("/")[2]:
         return (*image.argv, *always, *rest, *args)
@@ -129,11 +143,19 @@ def _located(program: str, image: Image) -> str:
     return str(beside) if beside.exists() else program
 
 
-def _account(sandbox: PodSandbox, container: Container) -> Account:
+def _account(sandbox: PodSandbox, container: Container, image: Image) -> Account:
     pod, own = sandbox.pod.spec.security_context, container.security_context
-    user = own.run_as_user if own and own.run_as_user is not None else pod.run_as_user if pod else None
     group = own.run_as_group if own and own.run_as_group is not None else pod.run_as_group if pod else None
     wants = own.run_as_non_root if own and own.run_as_non_root is not None else pod.run_as_non_root if pod else None
+    user = _run_as_user(sandbox, container)
+    if image.root:
+        found = _user_of(sandbox, container, image)
+        if wants and user is None and found.is_named:
+            raise ContainerError(
+                f"container has runAsNonRoot and image has non-numeric user ({image.user}), cannot verify user is "
+                f"non-root (container: {container.name})"
+            )
+        user, group = found.uid, found.gid if group is None else group
     if wants and (os.geteuid() if user is None else user) == 0:
         name = f"{sandbox.pod.name}_{sandbox.pod.namespace}({sandbox.uid})"
         raise ContainerError(
@@ -143,7 +165,20 @@ def _account(sandbox: PodSandbox, container: Container) -> Account:
     return Account(user=user, group=group, groups=tuple(extra))
 
 
-async def _mounts(sandbox: PodSandbox, container: Container, env: Mapping[str, str], attempt: int) -> tuple[Mount, ...]:
+def _run_as_user(sandbox: PodSandbox, container: Container) -> int | None:
+    pod, own = sandbox.pod.spec.security_context, container.security_context
+    return own.run_as_user if own and own.run_as_user is not None else pod.run_as_user if pod else None
+
+
+def _user_of(sandbox: PodSandbox, container: Container, image: Image) -> ImageUser:
+    """Returns the user that a container of an unpacked image runs as."""
+    chosen = _run_as_user(sandbox, container)
+    return find_user(Path(image.root), image.user if chosen is None else str(chosen))
+
+
+async def _mounts(
+    sandbox: PodSandbox, container: Container, image: Image, env: Mapping[str, str], attempt: int
+) -> tuple[Mount, ...]:
     folder, message = sandbox.folder.path, container.termination_message_path or _MESSAGE
     check_depth(message, "terminationMessagePath")
     found = [
@@ -154,7 +189,14 @@ async def _mounts(sandbox: PodSandbox, container: Container, env: Mapping[str, s
     mounted = {mount.target for mount in found}
     if not sandbox.pod.spec.host_network and "/etc/hosts" not in mounted:
         found.append(Mount(folder / "hosts", "/etc/hosts"))
+    if image.root and _RESOLVER not in mounted:
+        found += _machine_files(_RESOLVER)
     return tuple(found)
+
+
+def _machine_files(*paths: str) -> list[Mount]:
+    """Returns mounts of files of this machine, which an image does not have; an absent file is left out."""
+    return [Mount(Path(path), path, read_only=True) for path in paths if Path(path).is_file()]
 
 
 async def _mount(sandbox: PodSandbox, mount: VolumeMount, env: Mapping[str, str]) -> Mount:

@@ -286,7 +286,7 @@ class PodWorker:
     # Status
 
     def _status(self) -> PodStatus:
-        images = {name: loop.image.identity for name, loop in self._loops.items() if loop.image is not None}
+        images = {name: loop.image.image_id for name, loop in self._loops.items() if loop.image is not None}
         return pod_status(self.sandbox.pod, self._records, self._state, images, self._clock.now())
 
     def _known_records(self) -> list[ContainerRecord]:

@@ -9,7 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -19,6 +20,7 @@ import msgspec
 from navarch.cluster.nodes.runtime import ContainerConfig, Exit, Mount
 from navarch.cluster.nodes.shim import program
 from navarch.cluster.nodes.shim.connection import Link, ShimProcess, close_all
+from navarch.cluster.nodes.shim.image_programs import ImagePrograms
 from navarch.cluster.nodes.shim.program.processes import end_left_behind
 from navarch.cluster.streams import ContainerProcess, ProcessOptions
 from navarch.errors import ContainerError
@@ -114,6 +116,7 @@ class ShimRuntime:
         """See `Runtime`."""
         self._ends_all = True
         self._places: dict[str, MountPaths] = {}
+        self._programs: dict[str, Callable[[tuple[str, ...]], tuple[str, ...]]] = {}
         self._first: dict[str, int] = {}
 
     async def __aenter__(self) -> Self:
@@ -160,10 +163,9 @@ class ShimRuntime:
         """See `Runtime`."""
         ended: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self._running[launch.id] = ended
-        if not self.is_isolated:
-            places = self._places[launch.id] = MountPaths(launch.mounts)
-            launch = places.in_launch(launch)
         try:
+            if not self.is_isolated:
+                launch = self._without_tree(launch)
             told = await self._begun({"do": "start", **_plan(launch, self._hidden)})
         except BaseException:
             self.signal(launch.id, signal.SIGKILL)
@@ -172,6 +174,17 @@ class ShimRuntime:
         self._first[launch.id] = told["pid"]
         return ShimContainer(self, launch.id, ended, told["notice"])
 
+    def _without_tree(self, launch: ContainerConfig) -> ContainerConfig:
+        """Returns the configuration for a container that has no root file system of its own; raises `ContainerError`."""
+        places = self._places[launch.id] = MountPaths(launch.mounts)
+        launch = places.in_launch(launch)
+        if launch.root is None:
+            return launch
+        programs = ImagePrograms(launch.root, launch.mounts)
+        launch = programs.in_launch(launch)
+        self._programs[launch.id] = partial(programs.command, env=launch.env, folder=launch.folder)
+        return launch
+
     async def exec(self, container: str, argv: tuple[str, ...], options: ProcessOptions) -> ContainerProcess:
         """See `Runtime`."""
         identity = f"{container}-exec-{os.urandom(8).hex()}"
@@ -179,6 +192,8 @@ class ShimRuntime:
         self._running[identity] = ended
         if container in self._places:
             argv = self._places[container].in_all(argv)
+        if container in self._programs:
+            argv = self._programs[container](argv)
         message = {"do": "exec", "id": identity, "container": container, "argv": list(argv)}
         try:
             told = await self._begun({**message, "stdin": options.stdin, "tty": options.tty})
@@ -253,6 +268,7 @@ class ShimRuntime:
 
     def _forget(self, identity: str) -> asyncio.Future[Exit] | None:
         self._places.pop(identity, None)
+        self._programs.pop(identity, None)
         self._first.pop(identity, None)
         return self._running.pop(identity, None)
 
@@ -311,6 +327,8 @@ def _plan(launch: ContainerConfig, hidden: tuple[Path, ...]) -> dict[str, Any]:
         "account": (account.user, account.group, list(account.groups)),
         "privileged": launch.privileged,
         "address": launch.address,
+        "image": str(launch.root or ""),
+        "read_only": launch.read_only and launch.root is not None,
         "stdin": launch.stdin,
         "stdin_once": launch.stdin_once,
         "tty": launch.tty,

@@ -116,7 +116,7 @@ def begin(plan: dict[str, Any], isolation: Isolation, alive: int, inside: ChildP
 
 def _mounts(plan: dict[str, Any], isolation: Isolation) -> Mounts:
     """What the supervisor of the container stands for; one that has a tree of its own finds its mounts there."""
-    return Mounts(plan["mounts"], plan["hidden"]) if isolation.supervised_files else Mounts([], [])
+    return Mounts(plan["mounts"], plan["hidden"], plan["image"]) if isolation.supervised_files else Mounts([], [])
 
 
 def _ports(plan: dict[str, Any], isolation: Isolation) -> Ports:

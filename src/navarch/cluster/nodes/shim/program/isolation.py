@@ -193,7 +193,11 @@ class Isolation:
             own_processes=self.processes,
             privileged=plan["privileged"],
             hidden=mounts.hidden,
+            image=plan["image"],
         )
+        if plan["read_only"]:
+            os.makedirs(plan["folder"], exist_ok=True)
+            rootfs.make_root_read_only()
 
     def join(self, pid: int) -> None:
         """Moves this process into the mount namespace of the container whose first process has that id."""

@@ -18,14 +18,15 @@ class Mounts:
 
     A part of a volume (`subPath`) is opened beneath the volume, and is named by the descriptor: a container that replaces
     it by a link meanwhile changes nothing. `parts` are the paths of these in their volumes, which may be links, as every
-    file of a ConfigMap is. Raises `OSError` for a source that is not there, and for a part that leaves its volume.
+    file of a ConfigMap is. An `image` can be read where it is. Raises `OSError` for a source that is not there, and for a
+    part that leaves its volume.
     """
 
-    def __init__(self, planned: list[Any], hidden: list[str]) -> None:
+    def __init__(self, planned: list[Any], hidden: list[str], image: str = "") -> None:
         self.hidden = hidden
         self._held: list[int] = []
         self.places: list[tuple[str, str, bool]] = []
-        self.parts: list[tuple[str, bool]] = []
+        self.parts: list[tuple[str, bool]] = [(os.path.realpath(image), True)] if image else []
         try:
             for source, target, read_only, sub_path in planned:
                 self.places.append((self._found(source, sub_path), target, read_only))

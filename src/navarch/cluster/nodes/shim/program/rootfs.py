@@ -1,13 +1,15 @@
-"""The root file system of a container: the machine's files with the container's mounts, and writes kept apart.
+"""The root file system of a container: the machine's files, or those of an image, with the container's mounts, and
+writes kept apart.
 
 With overlays, writes outside of volumes go to memory and end with the container; without them the container sees the
 machine's folders, which root's containers cannot write to. The mount namespace of the container has all of this;
-nothing is left when its last process ends.
+nothing is left when its last process ends. An image is shared by all of its containers: none of them changes it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import struct
@@ -46,11 +48,12 @@ def enter(
     own_processes: bool,
     privileged: bool = False,
     hidden: Sequence[str] = (),
+    image: str = "",
 ) -> None:
     """Makes the tree and moves into it. `base` is an empty folder; `mounts` are (source, target, read-only).
 
-    Folders that are `hidden` are empty in it. One that is `privileged` may change the kernel's settings. Needs a mount
-    namespace of its own. Raises `OSError`.
+    The files are those of the folder `image`, if there is one, else the machine's; folders that are `hidden` are empty
+    then. One that is `privileged` may change the kernel's settings. Needs a mount namespace of its own. Raises `OSError`.
     """
     kernel.mount("", "/", flags=kernel.RECURSIVE | kernel.PRIVATE)
     mounted = _mounted()
@@ -60,14 +63,18 @@ def enter(
         os.mkdir(folder)
     _make_file(f"{base}/file")
     kernel.mount("tmpfs", root, "tmpfs", options=f"mode=0755,{_SIZE}")
-    placed = sorted((_resolved(target), source, read_only) for source, target, read_only in mounts)
-    _Mirror(base, root, [(target, os.path.isdir(source)) for target, source, _ in placed]).show_machine(mounted)
+    placed = sorted((_resolved(target, image), source, read_only) for source, target, read_only in mounts)
+    mirror = _Mirror(base, root, [(image + target, os.path.isdir(source)) for target, source, _ in placed])
+    if image:
+        mirror.show_image(image)
+    else:
+        mirror.show_machine(mounted)
     _make_devices(f"{root}/dev")
     _show_processes(f"{root}/proc", own=own_processes)
     kernel.mount("/sys", f"{root}/sys", flags=_BIND)
     if not privileged:
         _protect_kernel(root)
-    for path in hidden:
+    for path in () if image else hidden:
         _hide(root + os.path.realpath(path))
     with ConfinedDirectory.at(root) as tree:
         for target, source, read_only in placed:
@@ -75,9 +82,17 @@ def enter(
     _move_into(root)
 
 
-def _resolved(target: str) -> str:
-    """Where the target really is: /var/run is a link to /run on most machines."""
-    return os.path.realpath(os.path.join("/", target))
+def make_root_read_only() -> None:
+    """Makes the root file system read-only; what is mounted in it stays as it is."""
+    kernel.mount("", "/", flags=kernel.REMOUNT | kernel.BIND | kernel.READ_ONLY | os.statvfs("/").f_flag & _KEPT)
+
+
+def _resolved(target: str, image: str) -> str:
+    """Where the target really is: /var/run is a link to /run on most machines, and in most images."""
+    found = os.path.realpath(image + os.path.normpath(os.path.join("/", target)))
+    if image and not found.startswith(f"{image}/"):
+        raise OSError(errno.EXDEV, f"mount {target}: a link of the image leads out of it")
+    return found.removeprefix(image)
 
 
 class _Mirror:
@@ -104,6 +119,23 @@ class _Mirror:
                 self._mirror(source, target)
                 if os.geteuid() == 0:
                     _make_read_only(target)
+
+    def show_image(self, image: str) -> None:
+        """All of the image under one layer of the container's own; without overlays nothing of it can be written to."""
+        if not self._overlay(image, self._root):
+            for name in os.listdir(image):
+                if name not in _OWN:
+                    self._mirror_read_only(f"{image}/{name}", f"{self._root}/{name}")
+        for name in _OWN:
+            os.makedirs(f"{self._root}/{name}", exist_ok=True)
+
+    def _mirror_read_only(self, source: str, target: str) -> None:
+        if os.path.islink(source) or not os.path.isdir(source):
+            _show(source, target)
+        else:
+            self._mirror(source, target)
+        if not os.path.islink(source):
+            _make_read_only(target)
 
     def _overlay(self, lower: str, target: str) -> bool:
         """The machine's folder under a layer of the container's own, in which the mount points are; False if that fails."""

