@@ -11,12 +11,12 @@ from typing import Annotated, Final, TypeVar
 import typer
 
 from navarch.cli.output import Output, notes, print_json, print_rows
+from navarch.cli.registry_options import PlainHttp, registry_options
 from navarch.errors import ConfigError
 from navarch.oci.reference import DOCKER_HUB, Reference
-from navarch.oci.registry import RegistryClient, RegistryOptions
+from navarch.oci.registry import RegistryClient
 
 registry = typer.Typer(no_args_is_help=True, help="Registries of images: serve one, list and delete what is in one.")
-PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Talk to the registry without TLS.")]
 _PORT: Final = 5000
 _T = TypeVar("_T")
 
@@ -78,16 +78,9 @@ def remove(
         notes().print(f"{name} is deleted", markup=False)
 
 
-def open_registry(*, plain_http: bool) -> RegistryClient:
-    """Returns a client with the user's credentials and proxies."""
-    from navarch.client.config.environment import environment_proxy  # noqa: PLC0415 - the client of Kubernetes is large
-
-    return RegistryClient(RegistryOptions(plain_http=plain_http, proxy=environment_proxy))
-
-
 def _ask(host: str, plain_http: bool, question: Callable[[RegistryClient], Awaitable[_T]]) -> _T:
     async def ask() -> _T:
-        async with open_registry(plain_http=plain_http) as client:
+        async with RegistryClient(registry_options(plain_http=plain_http)) as client:
             return await question(client)
 
     with notes().status(f"asking {host} ..."):
