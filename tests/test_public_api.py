@@ -39,7 +39,7 @@ PUBLIC = {
     "navarch.errors": """
         AlreadyExists ApiError BadAnswerError BadRequest Cause ClosedError ConfigError Conflict ConnectError
         ConnectionLostError ContainerError ConversionError CrdError CredentialError DeadlineError DecodeError DefinitionError
-        EtcdAccessError EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
+        DeployError EtcdAccessError EtcdCompactedError EtcdError EtcdExhaustedError EtcdNotFoundError EtcdRefusedError EtcdUnavailableError
         EtcdUncertainError Forbidden Gone ImageError Invalid InvalidValueError MalformedJsonError MethodNotAllowed
         MissingPermissionsError NavarchError NotAcceptable NotFound NotLeaderError PatchError QueueClosedError RegistryError
         ServerError TlsError TooLarge TooManyRequests TransportError Unauthorized Unavailable

@@ -20,6 +20,7 @@ or password, and no body of a Secret.
     ├── NotLeaderError           a process that is not the leader tried to write; the request was not sent
     ├── ContainerError           a container cannot be started, entered or found
     ├── ImageError               an image, archive or package is damaged, or cannot be built
+    ├── DeployError              an operator cannot be deployed, does not work, or cannot be removed
     ├── RegistryError            a registry refused, broke off, or sent something else than it promised
     ├── TransportError           the server sent no answer
     │   ├── ConnectError         no server answered at that address
@@ -151,6 +152,10 @@ class ContainerError(NavarchError):
 
 class ImageError(NavarchError):
     """An image, an archive or a package is damaged, or cannot be built; the text names the file and the remedy."""
+
+
+class DeployError(NavarchError):
+    """An operator cannot be deployed, does not work once it is, or cannot be removed; the text has cause and remedy."""
 
 
 class RegistryError(NavarchError):

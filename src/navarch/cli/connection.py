@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
 
 from navarch.cli.output import notes
 from navarch.errors import ConfigError, TlsError, TransportError
@@ -13,6 +15,12 @@ from navarch.errors import ConfigError, TlsError, TransportError
 if TYPE_CHECKING:
     from navarch.client import Client, Config
 
+Kubeconfig = Annotated[Path | None, typer.Option(help="The kubeconfig; by default the one of kubectl.")]
+KubeContext = Annotated[str | None, typer.Option("--context", help="The context of the kubeconfig.")]
+OperatorNamespace = Annotated[
+    str,
+    typer.Option("--namespace", "-n", metavar="NAME", help="The namespace of the operator; by default the project's."),
+]
 _SECONDS: Final = 5.0
 """How long the first request may take, with its retries; later ones have the time limit of the kubeconfig."""
 _REMEDY: Final = 'start a cluster: eval "$(navarch cluster up)", or name another one: --kubeconfig FILE, --context NAME'

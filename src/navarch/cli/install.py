@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from navarch.cli.connection import connected
+from navarch.cli.connection import Kubeconfig, KubeContext, connected
 from navarch.cli.output import Output, notes, print_json, print_rows, print_table
 from navarch.errors import ConfigError
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from navarch.operator.foreign_kinds import ForeignKind
     from navarch.project.crd_installation import CrdObjects, InstalledCrd
     from navarch.project.generate import Deployment
-
-Kubeconfig = Annotated[Path | None, typer.Option(help="The kubeconfig; by default the one of kubectl.")]
-KubeContext = Annotated[str | None, typer.Option("--context", help="The context of the kubeconfig.")]
 
 
 def install(
@@ -121,7 +118,7 @@ async def _stored(deployment: Deployment, kubeconfig: Path | None, context: str 
     from navarch.project import crd_installation  # noqa: PLC0415 - as above
 
     async with connected(kubeconfig, context) as client:
-        return await crd_installation.stored_objects(client, deployment)
+        return await crd_installation.stored_objects(client, crd_installation.crds_of(deployment))
 
 
 async def _uninstall(
@@ -135,4 +132,4 @@ async def _uninstall(
     from navarch.project import crd_installation  # noqa: PLC0415 - as above
 
     async with connected(kubeconfig, context) as client:
-        await crd_installation.uninstall(client, deployment, stored, force=force)
+        await crd_installation.uninstall(client, deployment.model.operator.name, stored, force=force)

@@ -12,30 +12,8 @@ from navarch.api import Dynamic
 from navarch.cli.manifests import ManifestDocument
 from navarch.client import Client
 from navarch.errors import ConfigError, Forbidden, NavarchError, NotFound
+from navarch.project.dependency_order import rank
 
-_FIRST: Final = (
-    "Namespace",
-    "CustomResourceDefinition",
-    "PriorityClass",
-    "StorageClass",
-    "RuntimeClass",
-    "IngressClass",
-)
-_EARLY: Final = (
-    "ServiceAccount",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "Role",
-    "RoleBinding",
-    "ResourceQuota",
-    "LimitRange",
-    "Secret",
-    "ConfigMap",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Service",
-)
-_LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
 _SERVERS_OWN: Final = frozenset({"resourceVersion", "managedFields"})
 _ACCOUNT_SECONDS: Final = 10.0
 _PAUSE_SECONDS: Final = 0.1
@@ -75,10 +53,7 @@ async def load(
 
 
 def _rank(document: ManifestDocument) -> int:
-    """Returns the position of the document's kind; documents of equal rank keep their order."""
-    order = (*_FIRST, *_EARLY, "", *_LAST)
-    kind = document.object.kind if document.object is not None else ""
-    return order.index(kind if kind in order else "")
+    return rank(document.object.kind if document.object is not None else "")
 
 
 def _title(document: ManifestDocument) -> str:

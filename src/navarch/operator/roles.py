@@ -109,12 +109,18 @@ def _subject(user: str) -> dict[str, str]:
     return {"apiGroup": _API_GROUP, "kind": "User", "name": user}
 
 
-def report(who: str, missing: Iterable[Permission], manager: str) -> str:
-    """Returns the missing permissions as a table, with the manifests that grant them; `who` may be empty."""
+def report(
+    who: str, missing: Iterable[Permission], manager: str, *, purpose: str = "all that it declares", note: str = ""
+) -> str:
+    """Returns the missing permissions as a table, with the manifests that grant them; `who` may be empty.
+
+    `purpose` is what the permissions are for; `note` is a further line below the table.
+    """
     missing = list(missing)
-    lines = [f"expected {who or 'the operator'} to be allowed all that it declares, but it may not:"]
+    lines = [f"expected {who or 'the operator'} to be allowed {purpose}, but it may not:"]
     for namespace, denied in _by_namespace(missing):
         lines += ["", f"  {_place(namespace)}", *_table(denied)]
+    lines += ["", note] if note else []
     remedy = "save these lines as a file and `kubectl apply -f` it"
     lines += ["", f"To grant it, {remedy}:" if who else f"To grant it, {remedy}, then bind it:", ""]
     return "\n".join(lines) + "\n" + _yaml(roles_of(f"{manager.replace('/', '-')}-missing", missing, who))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -14,7 +14,17 @@ from navarch.operator.crds import install_crd, managers_of_spec
 from navarch.operator.foreign_kinds import ForeignKind, foreign_kinds, missing_kinds
 from navarch.project.generate import Deployment
 
-__all__ = ["CrdObjects", "InstalledCrd", "crds_of", "install", "missing_foreign_kinds", "stored_objects", "uninstall"]
+__all__ = [
+    "CrdObjects",
+    "InstalledCrd",
+    "crds_of",
+    "install",
+    "missing_foreign_kinds",
+    "refuse_foreign_crds",
+    "served_kinds",
+    "stored_objects",
+    "uninstall",
+]
 
 _CRDS: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
@@ -70,16 +80,16 @@ async def missing_foreign_kinds(client: Client, deployment: Deployment) -> list[
     return await missing_kinds(client, foreign_kinds(deployment.model.operator, own))
 
 
-async def stored_objects(client: Client, deployment: Deployment) -> list[CrdObjects]:
-    """Returns those CRDs of the deployment that the cluster has, each with the number of its objects."""
+async def stored_objects(client: Client, crds: Iterable[Mapping[str, Any]]) -> list[CrdObjects]:
+    """Returns those CRDs of these that the cluster has, each with the number of its objects."""
     found = []
-    for wanted in crds_of(deployment):
+    for wanted in crds:
         try:
             definition = await client.get(_CRDS, wanted["metadata"]["name"])
         except NotFound:
             continue
         count = finalizers = 0
-        for kind in _served(definition):
+        for kind in served_kinds(definition):
             async for each in client.list(MetadataOnly(kind), namespace=ALL):
                 count += 1
                 finalizers += bool(each.metadata.finalizers)
@@ -87,7 +97,7 @@ async def stored_objects(client: Client, deployment: Deployment) -> list[CrdObje
     return found
 
 
-def _served(definition: Dynamic) -> list[Kind]:
+def served_kinds(definition: Mapping[str, Any]) -> list[Kind]:
     """Returns one served version of the kind: each of them has all objects."""
     spec = definition["spec"]
     names = [each["name"] for each in spec["versions"] if each["served"]]
@@ -100,7 +110,7 @@ def _served(definition: Dynamic) -> list[Kind]:
 
 async def uninstall(
     client: Client,
-    deployment: Deployment,
+    operator: str,
     stored: Sequence[CrdObjects],
     *,
     force: bool = False,
@@ -108,22 +118,28 @@ async def uninstall(
 ) -> None:
     """Deletes these CRDs with all of their objects, and returns when they are gone.
 
-    Raises `CrdError` for a CRD that somebody else than this project or kubectl applied, unless `force` is set, and for objects
+    Raises `CrdError` for a CRD that somebody else than this operator or kubectl applied, unless `force` is set, and for objects
     whose finalizers nobody removes in time.
     """
-    own = _KUBECTL | {deployment.model.operator.name}
-    foreign = [each for each in stored if each.applied_by and not own & set(each.applied_by)]
-    if foreign and not force:
-        told = "; ".join(f"{each.crd} was applied by {', '.join(each.applied_by)}" for each in foreign)
-        raise CrdError(
-            f"expected CRDs that navarch or kubectl applied, but {told}; remove them with that tool, or: navarch uninstall --force"
-        )
+    if not force:
+        refuse_foreign_crds(operator, stored)
     for each in stored:
         try:
             await client.delete(_CRDS, each.crd)
         except NotFound:
             continue
     await _gone(client, [each.crd for each in stored], seconds)
+
+
+def refuse_foreign_crds(operator: str, stored: Sequence[CrdObjects]) -> None:
+    """Raises `CrdError` for CRDs that neither this operator nor kubectl applied."""
+    own = _KUBECTL | {operator}
+    foreign = [each for each in stored if each.applied_by and not own & set(each.applied_by)]
+    if foreign:
+        told = "; ".join(f"{each.crd} was applied by {', '.join(each.applied_by)}" for each in foreign)
+        raise CrdError(
+            f"expected CRDs that navarch or kubectl applied, but {told}; remove them with that tool, or: navarch uninstall --force"
+        )
 
 
 async def _gone(client: Client, names: Iterable[str], seconds: float) -> None:
@@ -146,7 +162,7 @@ async def _held(client: Client, definition: Dynamic, seconds: float) -> str:
     """Returns which objects keep the CRD, and what to do about it."""
     left = [
         f"{each.metadata.namespace}/{each.metadata.name}".lstrip("/")
-        for kind in _served(definition)
+        for kind in served_kinds(definition)
         async for each in client.list(MetadataOnly(kind), namespace=ALL)
     ]
     shown = ", ".join(left[:_SHOWN]) + (", ..." if len(left) > _SHOWN else "")

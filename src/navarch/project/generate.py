@@ -74,7 +74,9 @@ def deployment_of(project: Project, operator: Operator, kinds: Iterable[Custom])
             texts[id(found)] = role_text(found, explained) if is_own else dump(found)
         return texts[id(found)]
 
-    return Deployment(model, apply_patches(manifests, read_patches(project.root)), text)
+    declared = Project.of(project.root, project.file).settings.namespace
+    patches = [each.moved(declared, model.namespace) for each in read_patches(project.root)]
+    return Deployment(model, apply_patches(manifests, patches), text)
 
 
 def _plain(granted: Iterable[GrantedPermission]) -> list[Permission]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Literal
 
+from navarch.project.dependency_order import rank_of
 from navarch.project.manifests import DeploymentModel, ManifestObject
 from navarch.project.manifests.model import Json
 from navarch.project.yaml_text import GENERATED, dump
@@ -20,31 +21,11 @@ ObjectText = Callable[[Json], str]
 Part = Literal["crd", "rbac", "manifests"]
 
 _FOLDERS: Final = ("crd", "rbac", "manager", "webhook", "certmanager", "prometheus", "network-policy")
-_ORDER: Final = (
-    "Namespace",
-    "CustomResourceDefinition",
-    "ServiceAccount",
-    "Role",
-    "ClusterRole",
-    "RoleBinding",
-    "ClusterRoleBinding",
-    "Service",
-    "Issuer",
-    "Certificate",
-    "Deployment",
-    "NetworkPolicy",
-    "ServiceMonitor",
-    "PrometheusRule",
-    "MutatingWebhookConfiguration",
-    "ValidatingWebhookConfiguration",
-)
-"""An object comes after those that it needs, and webhooks come last: they refuse requests until the operator runs."""
 
 
 def installed(manifests: Iterable[ManifestObject]) -> list[Json]:
     """Returns the objects of the installation in the order in which they depend on each other."""
-    found = [each.object for each in manifests if each.is_installed]
-    return sorted(found, key=lambda each: _ORDER.index(each["kind"]) if each["kind"] in _ORDER else len(_ORDER))
+    return sorted((each.object for each in manifests if each.is_installed), key=rank_of)
 
 
 def install_text(manifests: Iterable[ManifestObject], text: ObjectText = dump) -> str:

@@ -53,6 +53,20 @@ class Patch:
         identity = _identity(found)
         return all(identity[name] == value for name, value in self.target.items())
 
+    def moved(self, old: str, new: str) -> Patch:
+        """Returns the patch for a deployment that is in the namespace `new` instead of `old`."""
+        if old == new:
+            return self
+        fields = ("namespace", "name") if self.target.get("kind") == "Namespace" else ("namespace",)
+
+        def renamed(given: Mapping[str, Any]) -> dict[str, Any]:
+            return {key: new if key in fields and value == old else value for key, value in given.items()}
+
+        content = self.content
+        if isinstance(content, Mapping):
+            content = {**content, "metadata": renamed(content["metadata"])}
+        return Patch(self.source, renamed(self.target), content)
+
     def applied(self, found: Json) -> Json:
         """Returns the object after the patch; empty if the patch deletes it. Raises `ConfigError`."""
         try:
