@@ -23,8 +23,8 @@ from navarch.project.project import Project
 from navarch.testing import Cluster
 from project.deployments import NAMESPACE, deployed, memcached, ready
 from project.small_project import write_project
+from rig.debian_package import program_of
 from rig.ports import reserved
-from rig.prometheus import prometheus
 
 SECONDS = 120.0
 
@@ -69,7 +69,7 @@ def scraping(folder: Path, job: str, targets: list[str], token: str, rules: Path
     (folder / "prometheus.yml").write_text(yaml.safe_dump(configuration))
     with reserved(1) as (port,), (folder / "log").open("wb") as log:
         command = [
-            str(prometheus()),
+            str(program_of("prometheus")),
             f"--config.file={folder / 'prometheus.yml'}",
             f"--storage.tsdb.path={folder / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",

@@ -21,12 +21,14 @@ from oci.registry.cutting_proxy import CuttingProxy
 from oci.registry.small_images import AMD64, ARM64, artifact, image, index, layout_in, noise, plain_client
 
 _MEBIBYTE = 2**20
+_GIVEN = os.environ.get("NAVARCH_TEST_REGISTRY", "")
+_KEEPS_BROKEN_UPLOADS = not _GIVEN
 
 
 @pytest.fixture
 async def registry(tmp_path: Path) -> AsyncIterator[str]:
-    if given := os.environ.get("NAVARCH_TEST_REGISTRY"):
-        yield given
+    if _GIVEN:
+        yield _GIVEN
         return
     async with serve(tmp_path / "registry") as address:
         yield address
@@ -178,7 +180,9 @@ async def test_unknown_image_is_an_error_with_its_name(registry: str, tmp_path: 
 
 
 async def test_broken_upload_is_continued(registry: str, tmp_path: Path) -> None:
-    """After a connection that broke in the middle of a blob, the rest alone is sent."""
+    """After a connection that broke in the middle of a blob, the rest alone is sent, or all of it where the registry
+    forgets what it has: Debian's does.
+    """
     layout = layout_in(tmp_path)
     root = image(layout, layer=noise(16 * _MEBIBYTE))
     async with CuttingProxy(registry).running() as proxy, plain_client() as connected:
@@ -187,7 +191,7 @@ async def test_broken_upload_is_continued(registry: str, tmp_path: Path) -> None
         done = await push(connected, layout, root, name)
         assert not proxy.cuts
         assert set(done.blobs.values()) == {"sent"}
-        assert proxy.passed["up"] < 22 * _MEBIBYTE
+        assert proxy.passed["up"] < (22 if _KEEPS_BROKEN_UPLOADS else 27) * _MEBIBYTE
         found = await pull(connected, name, layout_in(tmp_path / "again"))
     assert found.digest == root.digest
 
