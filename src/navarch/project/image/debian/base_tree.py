@@ -36,6 +36,7 @@ _MERGED: Final = ("bin", "lib", "sbin")
 _MERGED_AMD64: Final = (*_MERGED, "lib64")
 _CERTIFICATES: Final = "usr/share/ca-certificates"
 _BUNDLE: Final = "etc/ssl/certs/ca-certificates.crt"
+_TIME_ZONE: Final = "usr/share/zoneinfo/Etc/UTC"
 _PACKAGES: Final = "var/lib/dpkg/status.d"
 _PYTHON: Final = re.compile(r"usr/bin/(python3\.\d+)")
 _USERS: Final = (("root", 0, "/root"), ("nobody", 65534, "/nonexistent"), ("nonroot", NONROOT, "/home/nonroot"))
@@ -50,7 +51,8 @@ def base_tree(debs: Iterable[Path]) -> FileTree:
 
     - `/bin`, `/lib`, `/lib64` and `/sbin` are links into `/usr`;
     - the bundle of CA certificates, also where OpenSSL looks for it;
-    - users root, nobody and nonroot (65532) in `/etc/passwd` and `/etc/group`; `/etc/nsswitch.conf`; `/tmp`;
+    - users root, nobody and nonroot (65532) in `/etc/passwd` and `/etc/group`, and `/etc/nsswitch.conf`;
+    - `/tmp` for everybody, `/etc/localtime` in UTC;
     - `python3` and `python`, also in `/usr/local/bin`;
     - the list of packages in `/var/lib/dpkg/status.d`, where scanners look in images without dpkg.
 
@@ -68,6 +70,8 @@ def base_tree(debs: Iterable[Path]) -> FileTree:
     _add_python(tree)
     for path in ("tmp", "var/tmp"):
         tree.add_directory(path, mode=0o1777)
+    if _TIME_ZONE in tree:
+        tree.add_link("etc/localtime", f"/{_TIME_ZONE}")
     for control, _ in packages:
         _add_record(tree, control)
     return tree
@@ -122,7 +126,11 @@ def _add_python(tree: FileTree) -> None:
 
 
 def _add_record(tree: FileTree, package: ControlFiles) -> None:
-    """Adds the package to the list: its control file, and the digests of those files that the image has."""
+    """Adds the package to the list: its control file, and the digests of those files that the image has.
+
+    trivy, syft and grype know this folder from distroless images. A file `/var/lib/dpkg/status` beside it would list each
+    package twice, and would promise a dpkg that can remove them.
+    """
     tree.add_file(f"{_PACKAGES}/{package.name}", package.control.rstrip("\n").encode() + b"\n")
     kept = [line for line in package.md5sums.splitlines() if line.partition("  ")[2] in tree]
     if kept:

@@ -9,6 +9,7 @@ import re
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final, cast
 
@@ -25,6 +26,7 @@ _LARGEST_CONTROL: Final = 64 * 2**20
 _ARCHIVE: Final = b"!<arch>\n"
 _HEADER: Final = re.compile(rb"(?P<name>[ -~]{16})[ -~]{12}[ -~]{6}[ -~]{6}[ -~]{8}(?P<size>[0-9]+ *)`\n")
 _HEADER_SIZE: Final = 60
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9+.-]+")
 _CONTROL: Final = "control"
 _MD5SUMS: Final = "md5sums"
 _FAULTS: Final = (tarfile.TarError, lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError, UnicodeError, ValueError)
@@ -49,18 +51,16 @@ class ControlFiles(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_control(file: Path) -> ControlFiles:
     """Returns the control files of a package; raises `ImageError` for a damaged one."""
-    with file.open("rb") as content:
-        found: dict[str, str] = {}
-        for archive, member in _members(content, "control.tar", _LARGEST_CONTROL, file.name):
+    found: dict[str, str] = {}
+    with _opened(file, "control.tar", _LARGEST_CONTROL) as archive:
+        for member in archive:
             name = member.name.removeprefix("./")
             if name in {_CONTROL, _MD5SUMS} and member.isreg() and (text := archive.extractfile(member)) is not None:
                 found[name] = text.read().decode()
     fields = parse_paragraph(found.get(_CONTROL, ""), where=file.name)
-    if missing := {"Package", "Version", "Architecture"} - set(fields):
-        raise ImageError(
-            f"{file.name}: expected the fields Package, Version and Architecture, got none of {sorted(missing)}"
-        )
-    if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", fields["Package"]):
+    if missing := sorted({"Package", "Version", "Architecture"} - set(fields)):
+        raise ImageError(f"{file.name}: expected the fields {', '.join(missing)} in its control file, got none of them")
+    if not _NAME.fullmatch(fields["Package"]):
         raise ImageError(f"{file.name}: expected a package's name, got {fields['Package'][:80]!r}")
     return ControlFiles(control=found[_CONTROL], fields=fields, md5sums=found.get(_MD5SUMS, ""))
 
@@ -70,24 +70,22 @@ def unpack_files(file: Path, tree: FileTree, *, keep: Callable[[str], bool]) -> 
 
     Raises `ImageError` for a damaged package, and for devices, pipes and paths that leave the tree.
     """
-    with file.open("rb") as content:
-        for archive, member in _members(content, "data.tar", LARGEST_CONTENT, file.name):
+    with _opened(file, "data.tar", LARGEST_CONTENT) as archive:
+        for member in archive:
             if keep(member.name.removeprefix("./").rstrip("/")):
                 add_member(archive, member, tree, file.name)
 
 
-def _members(
-    content: IO[bytes], name: str, largest: int, where: str
-) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """Yields the members of the tar archive of that name; all faults of reading are `ImageError`."""
-    packed = _part(content, name, where)
+@contextmanager
+def _opened(file: Path, name: str, largest: int) -> Iterator[tarfile.TarFile]:
+    """Opens the tar archive of that name in the package; all faults of reading it are `ImageError`."""
     try:
-        bounded = cast("IO[bytes]", _Bounded(packed, largest))
-        with tarfile.open(fileobj=bounded, mode="r|") as archive:
-            for member in archive:
-                yield archive, member
+        with file.open("rb") as content:
+            bounded = cast("IO[bytes]", _Bounded(_part(content, name, file.name), largest))
+            with tarfile.open(fileobj=bounded, mode="r|") as archive:
+                yield archive
     except _FAULTS as error:
-        raise ImageError(f"{where}: expected a whole Debian package, got a damaged {name}: {error}") from None
+        raise ImageError(f"{file.name}: expected a whole Debian package, got a damaged {name}: {error}") from None
 
 
 def _part(content: IO[bytes], wanted: str, where: str) -> IO[bytes]:
@@ -99,19 +97,15 @@ def _part(content: IO[bytes], wanted: str, where: str) -> IO[bytes]:
         if matched is None:
             raise ImageError(f"{where}: expected a whole Debian package, got a damaged ar archive")
         name, size = matched["name"].decode().rstrip().rstrip("/"), int(matched["size"])
-        if name == "debian-binary":
-            _check_format(content.read(size), where)
-        elif name == wanted or name.startswith(f"{wanted}."):
-            return _unpacked(io.BytesIO(content.read(size)), name.removeprefix(wanted), f"{where}: {name}")
-        else:
-            content.seek(size, io.SEEK_CUR)
+        part = content.read(size)
+        if len(part) < size:
+            raise ImageError(f"{where}: expected a whole Debian package, got one that ends in {name}")
+        if name == "debian-binary" and not part.startswith(b"2."):
+            raise ImageError(f"{where}: expected a Debian package of format 2, got {part[:20]!r}")
+        if name == wanted or name.startswith(f"{wanted}."):
+            return _unpacked(io.BytesIO(part), name.removeprefix(wanted), f"{where}: {name}")
         content.seek(size % 2, io.SEEK_CUR)
     raise ImageError(f"{where}: expected a Debian package with {wanted}, got none in it")
-
-
-def _check_format(version: bytes, where: str) -> None:
-    if not version.startswith(b"2."):
-        raise ImageError(f"{where}: expected a Debian package of format 2, got {version[:20]!r}")
 
 
 def _unpacked(content: IO[bytes], ending: str, where: str) -> IO[bytes]:

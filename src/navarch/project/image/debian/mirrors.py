@@ -19,6 +19,7 @@ NO_MIRROR: Final = "none"
 _DEBIAN_SUITE: Final = re.compile(
     r"(?:oldoldstable|oldstable|stable|testing|buster|bullseye|bookworm|trixie|forky|duke)(?P<pocket>-updates|-security|/updates)?"
 )
+_ADDRESS: Final = re.compile(r"https?://[^/?#\s]+[^?#\s]*")
 _SCHEMES: Final = ("http", "https")
 
 
@@ -31,7 +32,7 @@ class Mirrors(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for mirror in (self.main, self.security):
-            if mirror is not None and (URL(mirror).scheme not in _SCHEMES or not URL(mirror).host):
+            if mirror is not None and _ADDRESS.fullmatch(mirror) is None:
                 raise ImageError(f"expected a mirror such as {DEBIAN}, got {mirror!r}")
 
 
@@ -51,7 +52,7 @@ def _mirror_of_apt(sources: Iterable[AptSource], *, security: bool) -> str | Non
     found = []
     for source in sources:
         suite = _DEBIAN_SUITE.fullmatch(source.suite.strip("/"))
-        if suite is None or "main" not in source.components or URL(source.uri).scheme not in _SCHEMES:
+        if suite is None or "main" not in source.components or _ADDRESS.fullmatch(source.uri) is None:
             continue
         if (suite["pocket"] in {"-security", "/updates"}) == security:
             found.append(source.uri)

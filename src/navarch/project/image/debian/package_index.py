@@ -14,7 +14,7 @@ from navarch.project.image.debian.relations import Relation, parse_relations
 from navarch.project.image.debian.versions import DebianVersion
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_PATH: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9+._~/:-]*\.deb")
+_PATH: Final = re.compile(r"(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9+._~/%-]*\.deb")
 _LARGEST_PACKAGE: Final = 2**30
 
 

@@ -59,8 +59,8 @@ def archive_keys(keyring: Path | None = None) -> list[pysequoia.Cert]:
         raise ImageError(
             f"--keyring {keyring}: expected a file with OpenPGP keys, got none: {error.strerror}"
         ) from None
-    except Exception as error:  # noqa: BLE001 - sequoia's errors have no class of their own
-        raise ImageError(f"--keyring {keyring}: expected OpenPGP keys, got other content: {error}") from None
+    except RuntimeError as error:
+        raise ImageError(f"--keyring {keyring}: expected OpenPGP keys, got other content: {_summary(error)}") from None
     if not found:
         raise ImageError(f"--keyring {keyring}: expected at least one OpenPGP key, got none")
     return found
@@ -89,16 +89,21 @@ def _signed_text(content: bytes, keys: Sequence[pysequoia.Cert], where: str) -> 
     """Returns the text that the signature covers: what surrounds it in the file is nobody's."""
     try:
         verified = pysequoia.verify(bytes=content, store=lambda _: list(keys))
-    except Exception as error:  # noqa: BLE001 - sequoia's errors have no class of their own
+    except RuntimeError as error:
         raise ImageError(
-            f"{where}: expected a signature of Debian's archive keys, got no valid one: {error}; remedy: {_NOT_DEBIAN}"
+            f"{where}: expected a signature of a trusted key, got none that is valid: {_summary(error)}; name {_NOT_DEBIAN}"
         ) from None
     if not verified.valid_sigs or verified.bytes is None:
-        raise ImageError(f"{where}: expected a signature of Debian's archive keys, got none; remedy: {_NOT_DEBIAN}")
+        raise ImageError(f"{where}: expected a signature of a trusted key, got none; name {_NOT_DEBIAN}")
     try:
         return bytes(verified.bytes).decode()
     except UnicodeDecodeError:
         raise ImageError(f"{where}: expected text in UTF-8, got other bytes") from None
+
+
+def _summary(error: RuntimeError) -> str:
+    """Returns the first line: a trace of sequoia's own code follows it."""
+    return str(error).partition("\n")[0].rstrip(".")
 
 
 def _check_suite(fields: dict[str, str], suite: str, where: str) -> None:

@@ -9,8 +9,8 @@ from typing import Final
 from navarch.errors import ImageError
 
 _VERSION: Final = re.compile(
-    r"(?:(?P<epoch>[0-9]+):)?(?P<upstream>[A-Za-z0-9.+~:-]+)-(?P<revision>[A-Za-z0-9.+~]+)|"
-    r"(?:(?P<epoch_alone>[0-9]+):)?(?P<upstream_alone>[A-Za-z0-9.+~:]+)"
+    r"(?:(?P<epoch>[0-9]+):)?(?P<upstream>[A-Za-z0-9.+~-]+)-(?P<revision>[A-Za-z0-9.+~]+)|"
+    r"(?:(?P<epoch_alone>[0-9]+):)?(?P<upstream_alone>[A-Za-z0-9.+~]+)"
 )
 _PARTS: Final = re.compile(r"([^0-9]*)([0-9]*)")
 _END: Final = 0
