@@ -166,9 +166,11 @@ def test_proxy_is_the_options_then_apts_then_the_environments() -> None:
     url, secure = URL("http://deb.example.com/"), URL("https://deb.example.com/")
     both = Proxies(apt=apt, environment=environment)
     assert both.proxy_for(url) == "http://apt.example.com"
-    assert both.proxy_for(secure) == "http://secure.example.com:8080"
+    assert both.proxy_for(secure) == "http://apt.example.com"  # apt's default for https is what it has for http
     assert Proxies(option="http://option.example.com", apt=apt).proxy_for(url) == "http://option.example.com"
+    assert Proxies(apt=apt, environment={"no_proxy": "*"}).proxy_for(url) is None
     assert Proxies(environment=environment).proxy_for(url) == "http://environment.example.com"
+    assert Proxies(environment=environment).proxy_for(secure) == "http://secure.example.com:8080"
     assert Proxies(option="direct", apt=apt, environment=environment).proxy_for(url) is None
     assert Proxies().proxy_for(url) is None
 

@@ -36,8 +36,12 @@ class AptConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """By what comes after `Acquire::` in small letters, without the last `::proxy`: `http`, `https`, `http::proxy::host`."""
 
     def proxy(self, scheme: str, host: str) -> str | None:
-        """Returns the proxy for a host, `direct` for none in spite of others, None if apt has no opinion."""
-        keys = (f"{scheme}::proxy::{host}".lower(), f"{scheme}::proxy".lower())
+        """Returns the proxy for a host, `direct` for none in spite of others, None if apt has no opinion.
+
+        As in apt, what is set for http counts for https, too, unless that has its own.
+        """
+        schemes = ("https", "http") if scheme == "https" else ("http",)
+        keys = [f"{each}::proxy{ending}".lower() for each in schemes for ending in (f"::{host}", "")]
         return next((self.proxies[key] for key in keys if self.proxies.get(key)), None)
 
 

@@ -5,24 +5,25 @@ from __future__ import annotations
 import asyncio
 import lzma
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import msgspec
 
 from navarch._base.clock import Clock, SystemClock
-from navarch._base.tasks import AsyncCloseable, gather_all
+from navarch._base.tasks import AsyncCloseable
 from navarch.errors import ImageError
 from navarch.project.image.debian.apt_configuration import AptConfiguration, read_apt_configuration
 from navarch.project.image.debian.base_packages import DEFAULT_SUITE
 from navarch.project.image.debian.downloads import Downloads
 from navarch.project.image.debian.mirrors import Mirrors, Proxies, choose_mirrors, shown
 from navarch.project.image.debian.package_index import DebianPackage, PackageIndex
-from navarch.project.image.debian.release import Release, archive_keys, verify_release
+from navarch.project.image.debian.release import SuiteRelease, archive_keys, verify_release
 from navarch.project.image.debian.resolution import resolve_packages
 
+Result = TypeVar("Result")
 ARCHITECTURES: Final = ("amd64", "arm64")
 Progress = Callable[[int, int], None]
 """Called with the bytes that are there, and those that all packages have."""
@@ -101,7 +102,7 @@ class DebianArchive(AsyncCloseable):
             return shown(where), await self._packages_file(where, release, architecture)
 
         suites = self._suites()
-        contents = await gather_all([partial(packages_of, *each) for each in suites], at_once=len(suites))
+        contents = await _unless_one_fails([partial(packages_of, *each) for each in suites])
         return await asyncio.to_thread(lambda: resolve_packages(PackageIndex(architecture, contents), names))
 
     async def fetch(self, packages: Iterable[DebianPackage], progress: Progress | None = None) -> list[Path]:
@@ -121,7 +122,7 @@ class DebianArchive(AsyncCloseable):
 
             return await self._fetch(package, received)
 
-        return await gather_all([partial(fetched, each) for each in wanted], at_once=_AT_ONCE)
+        return await _unless_one_fails([partial(fetched, each) for each in wanted])
 
     async def _fetch(self, package: DebianPackage, received: Callable[[int], None]) -> Path:
         name = f"the Debian package {package.name} {package.version}"
@@ -151,7 +152,7 @@ class DebianArchive(AsyncCloseable):
             return [main]
         return [security, main] if package.path.startswith(_SECURITY_POOL) else [main, security]
 
-    async def _packages_file(self, where: str, release: Release, architecture: str) -> bytes:
+    async def _packages_file(self, where: str, release: SuiteRelease, architecture: str) -> bytes:
         """Returns the list of packages that the release vouches for."""
         path = f"main/binary-{architecture}/Packages"
         listed = release.file(f"{path}.xz", where=shown(where))
@@ -165,6 +166,22 @@ class DebianArchive(AsyncCloseable):
             )
         whole = release.files.get(path)
         return await asyncio.to_thread(_decompressed, found, whole.size if whole is not None else _LARGEST_INDEX, name)
+
+
+async def _unless_one_fails(work: Sequence[Callable[[], Coroutine[Any, Any, Result]]]) -> list[Result]:
+    """Returns the results in order. The first error ends the others: a mirror that is away would fail for each file."""
+    turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def in_turn(each: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        async with turn:
+            return await each()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(in_turn(each)) for each in work]
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def _decompressed(file: Path, largest: int, name: str) -> bytes:

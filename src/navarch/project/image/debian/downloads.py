@@ -86,24 +86,28 @@ class Downloads(AsyncCloseable):
         """
         target = self._folder / "sha256" / sha256
         report = received or (lambda _: None)
-        if await asyncio.to_thread(_has_digest, target, sha256):
-            report(size)
-            return target
-        with _file_errors(target), _part_of(target) as part:
+        with _file_errors(target):
+            if await asyncio.to_thread(_has_digest, target, sha256):
+                report(size)
+                return target
+            return await self._download(url, target, size, name, report)
+
+    async def _download(self, url: str, target: Path, size: int, name: str, received: Received) -> Path | None:
+        with _part_of(target) as part:
 
             async def attempt() -> Path | None:
                 started_at = part.seek(0, os.SEEK_END)
-                if not await self._complete(url, part, size, report):
+                if not await self._complete(url, part, size, received):
                     return None
                 found = await asyncio.to_thread(_digest, part)
-                if found == sha256:
+                if found == target.name:
                     os.replace(part.name, target)  # noqa: PTH105 - as fast as any call that does not wait
                     return target
                 part.truncate(0)
                 if started_at:  # what was there may be of another file
                     raise ConnectionError(f"continued to the SHA-256 {found}")
                 raise ImageError(
-                    f"{name}: expected the SHA-256 {sha256}, got {found} from {shown(url)}; name another --mirror"
+                    f"{name}: expected the SHA-256 {target.name}, got {found} from {shown(url)}; name another --mirror"
                 )
 
             return await self._retried(url, attempt)

@@ -69,10 +69,9 @@ class Proxies(msgspec.Struct, frozen=True, kw_only=True):
     def proxy_for(self, url: URL) -> str | None:
         """Returns the proxy for the address: the option's, else apt's, else the environment's; None for none.
 
-        Raises `ImageError` for a proxy that does not speak HTTP.
+        `no_proxy` excepts hosts from the latter two, as in apt. Raises `ImageError` for a proxy that does not speak HTTP.
         """
-        host = url.host or ""
-        found = self.option or self.apt.proxy(url.scheme, host) or self._of_environment(url.scheme, host)
+        found = self.option or self._configured(url.scheme, url.host or "")
         if not found or found.lower() == "direct":
             return None
         proxy = URL(found if "://" in found else f"http://{found}")
@@ -80,12 +79,13 @@ class Proxies(msgspec.Struct, frozen=True, kw_only=True):
             raise ImageError(f"expected an HTTP proxy such as http://proxy.example.com:3128, got {shown(found)}")
         return str(proxy)
 
-    def _of_environment(self, scheme: str, host: str) -> str | None:
-        """Returns what `http_proxy` and the like name; small letters win, and `HTTP_PROXY` is not read: a CGI sets it."""
+    def _configured(self, scheme: str, host: str) -> str | None:
+        """Small letters win in the environment, and `HTTP_PROXY` is not read: a request to a CGI program can set it."""
+        if _is_excepted(host, self.environment.get("no_proxy") or self.environment.get("NO_PROXY") or ""):
+            return None
         names = (f"{scheme}_proxy", *(["HTTPS_PROXY"] if scheme == "https" else []), "all_proxy", "ALL_PROXY")
-        found = next((self.environment[name] for name in names if self.environment.get(name)), None)
-        excepted = self.environment.get("no_proxy") or self.environment.get("NO_PROXY") or ""
-        return None if found is None or _is_excepted(host, excepted) else found
+        of_environment = (self.environment[name] for name in names if self.environment.get(name))
+        return self.apt.proxy(scheme, host) or next(of_environment, None)
 
 
 def _is_excepted(host: str, excepted: str) -> bool:

@@ -30,7 +30,7 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
-class Release(msgspec.Struct, frozen=True, kw_only=True):
+class SuiteRelease(msgspec.Struct, frozen=True, kw_only=True):
     """What a verified release says."""
 
     suite: str
@@ -68,7 +68,7 @@ def archive_keys(keyring: Path | None = None) -> list[pysequoia.Cert]:
 
 def verify_release(
     content: bytes, keys: Sequence[pysequoia.Cert], *, suite: str, now: datetime | None, where: str
-) -> Release:
+) -> SuiteRelease:
     """Returns the release if one of the keys has signed it, and if it is of the suite.
 
     Raises `ImageError` otherwise, and for a release that has expired at `now`; with None, no release is too old, as an
@@ -82,7 +82,7 @@ def verify_release(
     if not listed:
         raise ImageError(f"{where}: expected SHA256 digests of the suite's files, got none")
     by_hash = fields.get("Acquire-By-Hash", "no").lower() == "yes"
-    return Release(suite=suite, by_hash=by_hash, files={each.path: each for each in listed})
+    return SuiteRelease(suite=suite, by_hash=by_hash, files={each.path: each for each in listed})
 
 
 def _signed_text(content: bytes, keys: Sequence[pysequoia.Cert], where: str) -> str:
