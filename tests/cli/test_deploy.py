@@ -13,7 +13,9 @@ import pytest
 from cli.programs import Program
 from navarch.api import Dynamic, Kind
 from navarch.client import Client
+from navarch.oci.layout import Layout
 from navarch.testing import Cluster
+from oci.tiny_images import add_image, with_programs
 from project.small_project import forgotten_code, write_project
 
 NAMESPACE = "cache-operator-system"
@@ -172,10 +174,15 @@ async def test_operator_that_does_not_work_is_one_error_with_its_cause(
     program: Program, where: tuple[str, str], http_cluster: Cluster
 ) -> None:
     """On a cluster without nodes; the exit code is 1, and status shows the failed revision."""
+    program.run("deploy", "--wait", "0", *where)
+    await http_cluster.eventually(
+        lambda: http_cluster.list(PODS, namespace=NAMESPACE),
+        lambda found: [each["status"]["conditions"][0]["reason"] for each in found] == ["Unschedulable"] * 2,
+    )
     told = program.run("deploy", "--wait", "1", *where)
     assert told.returncode == 1
     assert "error: cache-operator: expected the operator to work within 1 s" in told.stderr
-    assert "scheduling: Pod" in told.stderr
+    assert "but 0 of 2 replicas are ready\nscheduling: Pod" in told.stderr
     assert "waiting: 0 of 2 replicas are ready" in told.stderr
     assert "Traceback" not in told.stderr
     assert program.run("status", *where).returncode == 1
@@ -194,6 +201,23 @@ async def test_undeploy_asks_and_keeps_everything_without_a_yes(
     assert ["Namespace", "1"] in rows
     assert "nothing was deleted" in refused.stderr
     assert await http_cluster.get(DEPLOYMENTS, DEPLOYMENT, namespace=NAMESPACE)
+
+
+async def test_built_image_is_loaded_into_an_embedded_cluster(program: Program, root: Path) -> None:
+    """And named by its digest, so that a build under the same name rolls out; other clusters pull images themselves."""
+    layout = Layout.create(root / "dist/image")
+    layout.tag("controller:latest", add_image(layout, with_programs("sh"), entrypoint=["/bin/sh"]))
+    digest = layout.names["controller:latest"].digest
+    program.run("cluster", "up", "--name", "dev", "--nodes", "0")
+    where = ("--kubeconfig", str(program.root / "dev" / "kubeconfig"))
+    assert program.json("deploy", "--dry-run", *where)["image"] == f"controller:latest@{digest}"
+    listed = program.json("cluster", "image", "list", "--name", "dev")
+    assert not [row for row in listed if row["from"] == "loaded"]
+    done = program.json("deploy", "--wait", "0", *where)
+    assert done["image"] == f"controller:latest@{digest}"
+    listed = program.json("cluster", "image", "list", "--name", "dev")
+    assert [row["image"] for row in listed if row["from"] == "loaded"] == ["docker.io/library/controller:latest"]
+    assert program.json("deploy", "--image", "other:v1", "--wait", "0", *where)["image"] == "other:v1"
 
 
 class _Terminal(io.StringIO):

@@ -10,6 +10,7 @@ import typer
 
 from navarch.cli.connection import Kubeconfig, KubeContext, OperatorNamespace, connected
 from navarch.cli.deploy_report import Deployed, print_deployment
+from navarch.cli.image_load import load_built_image
 from navarch.cli.output import Output, notes
 from navarch.cli.progress import progress
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from navarch.project.deploy.release import Release
+    from navarch.project.project import Project
 
 
 def deploy(
@@ -41,25 +43,35 @@ def deploy(
 ) -> None:
     """Apply the operator of this project to the cluster that kubectl would talk to, and wait until it works.
 
+    On an embedded cluster the image that `navarch image build` has built is loaded first, and named by its digest.
     Everything is checked before the first object is written. Objects that the project no longer has are deleted. An
     interrupted deployment is completed by the next one. The exit code is 1 if the operator does not work in time.
     """
-    release = _release(image, namespace)
+    project = _project(image, namespace)
+    release = _release(project, image)
     with progress(notes()) as say:
-        found = asyncio.run(_deploy(release, kubeconfig, context, dry_run=dry_run, wait=wait, force=force, say=say))
+        found = asyncio.run(
+            _deploy(project.root, release, kubeconfig, context, dry_run=dry_run, wait=wait, force=force, say=say)
+        )
     print_deployment(found, output)
 
 
-def _release(image: str, namespace: str) -> Release:
-    from navarch.project.deploy.release import release_of, with_overrides  # noqa: PLC0415 - `navarch --help` starts sooner
-    from navarch.project.generate import load_deployment  # noqa: PLC0415 - as above
+def _project(image: str, namespace: str) -> Project:
+    from navarch.project.deploy.release import with_overrides  # noqa: PLC0415 - `navarch --help` starts sooner
     from navarch.project.project import Project  # noqa: PLC0415 - as above
 
-    project = with_overrides(Project.find(Path.cwd()), image=image, namespace=namespace)
+    return with_overrides(Project.find(Path.cwd()), image=image, namespace=namespace)
+
+
+def _release(project: Project, image: str) -> Release:
+    from navarch.project.deploy.release import release_of  # noqa: PLC0415 - as above
+    from navarch.project.generate import load_deployment  # noqa: PLC0415 - as above
+
     return release_of(load_deployment(project), image=image)
 
 
 async def _deploy(
+    root: Path,
     release: Release,
     kubeconfig: Path | None,
     context: str | None,
@@ -72,6 +84,9 @@ async def _deploy(
     from navarch.project.deploy.deployer import deploy_release, plan  # noqa: PLC0415 - as above
 
     async with connected(kubeconfig, context, say) as client:
+        if built := load_built_image(client.host, root, release.image, dry_run=dry_run):
+            say(f"loading {built}")
+            release = release.with_image(built)
         say("checking permissions and objects")
         planned = await plan(client, release, force=force, say=say)
         if dry_run:

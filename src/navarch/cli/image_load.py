@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
 
@@ -14,6 +15,7 @@ from navarch.cli.output import Output, notes, print_rows
 if TYPE_CHECKING:
     from navarch.oci.documents import Descriptor
     from navarch.oci.layout import Layout
+    from navarch.oci.reference import Reference
 
 _LAYOUT: Final = Path("dist", "image")
 
@@ -44,6 +46,38 @@ def load(
             loaded = load_image(images, unpacked, layout, descriptor, name)
             rows.append({"image": loaded.identity, "digest": loaded.digests[0], "cluster": folder.name})
     print_rows(rows, output, empty="there is no image")
+
+
+def load_built_image(host: str, root: Path, image: str, *, dry_run: bool = False) -> str:
+    """Loads the project's built image of that name into the embedded cluster at that host; returns its name with the digest.
+
+    A dry run only returns the name. Returns an empty text if the cluster is no embedded one of this user, or if no such image was built.
+    """
+    from navarch.cli.cluster_folders import all_folders  # noqa: PLC0415 - the help starts sooner
+    from navarch.cluster.embedded.components import unpacked_images  # noqa: PLC0415 - as above
+    from navarch.cluster.nodes.images import Images  # noqa: PLC0415 - as above
+    from navarch.cluster.nodes.images.loader import load_image  # noqa: PLC0415 - as above
+    from navarch.oci.archive import opened  # noqa: PLC0415 - as above
+    from navarch.oci.reference import Reference  # noqa: PLC0415 - as above
+
+    served = ((each, each.running()) for each in all_folders())
+    folder = next((each for each, process in served if process and urlsplit(process.url).netloc == host), None)
+    if folder is None or not (root / _LAYOUT).is_dir():
+        return ""
+    meant = Reference.parse(image)
+    with opened(root / _LAYOUT) as layout:
+        for descriptor in layout.roots:
+            name = _name(descriptor)
+            if name and _is_meant(Reference.parse(name), descriptor, meant):
+                if not dry_run:
+                    load_image(Images.load(folder.images), unpacked_images(folder.machines), layout, descriptor, name)
+                return image if meant.digest else f"{image}@{descriptor.digest}"
+    return ""
+
+
+def _is_meant(name: Reference, descriptor: Descriptor, meant: Reference) -> bool:
+    same = descriptor.digest == meant.digest if meant.digest else name.tag == meant.tag
+    return name.name == meant.name and same
 
 
 @contextmanager

@@ -68,15 +68,6 @@ def with_object(release: Release, change: Callable[[dict[str, Any]], object], ki
     return msgspec.structs.replace(release, objects=objects)
 
 
-def with_image(release: Release, image: str) -> Release:
-    """The release with another image."""
-
-    def change(found: dict[str, Any]) -> None:
-        found["spec"]["template"]["spec"]["containers"][0]["image"] = image
-
-    return msgspec.structs.replace(with_object(release, change, "Deployment"), image=image)
-
-
 def without(release: Release, kind: str) -> Release:
     """The release without its objects of that kind."""
     return msgspec.structs.replace(release, objects=[each for each in release.objects if each["kind"] != kind])

@@ -32,7 +32,6 @@ from project.deploy.deployments import (
     objects_of,
     results,
     undeployed,
-    with_image,
     without,
 )
 
@@ -71,7 +70,7 @@ async def test_plan_writes_nothing(client: Client, release: Release) -> None:
     assert not await has_namespace(client)
     assert await objects_of(client) == before
     await deployed(client, release)
-    later = await plan(client, without(with_image(release, "controller:v2"), "Service"))
+    later = await plan(client, without(release.with_image("controller:v2"), "Service"))
     (changed,) = [each for each in later.changes if each.result == "changed"]
     assert (changed.kind, changed.fields) == ("Deployment", ["spec.template.spec.containers[0].image"])
     assert results(later.changes, "pruned") == {f"Service {METRICS}"}
@@ -104,9 +103,9 @@ async def test_conflict_names_the_field_manager_the_field_and_the_remedies(clien
     other = client.using(manager="kubectl-scale")
     await other.patch(DEPLOYMENTS, DEPLOYMENT, MergePatch(scaled), namespace=NAMESPACE)
     with pytest.raises(DeployError, match=r'"kubectl-scale".*\.spec\.replicas.*navarch deploy --force'):
-        await deployed(client, with_image(release, "controller:v2"))
+        await deployed(client, release.with_image("controller:v2"))
     assert len(await RevisionHistory(client, PROJECT, NAMESPACE).read()) == 1
-    await deployed(client, with_image(release, "controller:v2"), force=True)
+    await deployed(client, release.with_image("controller:v2"), force=True)
     assert (await client.get(DEPLOYMENTS, DEPLOYMENT, namespace=NAMESPACE))["spec"]["replicas"] == 2
 
 
@@ -257,12 +256,12 @@ async def test_last_revisions_are_kept(client: Client, release: Release) -> None
     history = RevisionHistory(client, PROJECT, NAMESPACE)
     await deployed(client, release)
     for number in range(2, KEPT + 3):
-        planned = await plan(client, with_image(release, f"controller:v{number}"))
+        planned = await plan(client, release.with_image(f"controller:v{number}"))
         revision = await history.begin(planned.release, planned.known)
         await history.set_state(revision, "failed")
     await history.trim()
     assert [each.number for each in await history.read()] == [1, 3, 4, 5, 6, 7]
-    await deployed(client, with_image(release, "controller:v8"))
+    await deployed(client, release.with_image("controller:v8"))
     assert [each.number for each in await history.read()] == [4, 5, 6, 7, 8]
 
 

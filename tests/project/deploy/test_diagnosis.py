@@ -171,8 +171,10 @@ async def test_pods_that_no_node_can_run_are_reported(client: Client, release: R
     """The report has the obstacle, the cause and the remedy; the embedded cluster has a scheduler, the rig has none."""
     if engine == "real":
         pytest.skip("without a scheduler nobody says so")
+    await deployed(client, release)
+    await causes(client, release, "scheduling")
     with pytest.raises(DeployError) as failed:
-        await deploy_release(client, await plan(client, release), wait=1.0)
+        await deploy_release(client, await plan(client, release), wait=0.5)
     assert "0 of 2 replicas are ready" in str(failed.value)
     assert "scheduling: Pod" in str(failed.value)
     assert "remedy: add nodes" in str(failed.value)

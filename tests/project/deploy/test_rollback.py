@@ -20,7 +20,6 @@ from project.deploy.deployments import (
     NAMESPACE,
     PROJECT,
     deployed,
-    with_image,
     with_object,
 )
 
@@ -51,8 +50,8 @@ async def test_rollback_restores_the_last_revision_that_worked_as_a_new_one(clie
     """One that failed is passed over."""
     history = RevisionHistory(client, PROJECT, NAMESPACE)
     await deployed(client, release)
-    await deployed(client, with_image(release, "controller:v2"))
-    bad, _ = await deployed(client, with_image(release, "controller:bad"))
+    await deployed(client, release.with_image("controller:v2"))
+    bad, _ = await deployed(client, release.with_image("controller:bad"))
     await history.set_state(bad, "failed")
     known = await history.read()
     restored, kept = await release_to_restore(client, known, choose_revision(known, None))
@@ -87,7 +86,7 @@ async def test_rollback_that_would_lose_a_stored_version_is_refused(client: Clie
 async def test_crd_stays_where_the_older_one_lacks_a_field(client: Client, release: Release) -> None:
     """Objects keep the field, and the older operator works with the newer CRD; force restores the older one."""
     await deployed(client, release)
-    await deployed(client, with_field(with_image(release, "controller:v2"), "note"))
+    await deployed(client, with_field(release.with_image("controller:v2"), "note"))
     known = await RevisionHistory(client, PROJECT, NAMESPACE).read()
     restored, kept = await release_to_restore(client, known, choose_revision(known, None))
     assert (restored.image, kept) == ("controller:latest", [CRD_NAME])

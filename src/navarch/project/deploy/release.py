@@ -87,6 +87,14 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         applied = [(each["kind"], each["metadata"]["name"]) for each in self.objects if each["kind"] in kinds]
         return [*((kind, self.operator) for kind in self.registered), *applied]
 
+    def with_image(self, image: str) -> Release:
+        """Returns the release with another image of the operator."""
+        objects: list[Json] = [copy_json(each) for each in self.objects]
+        for each in objects:
+            if (each["kind"], each["metadata"]["name"]) == ("Deployment", self.deployment):
+                _manager(each)["image"] = image
+        return msgspec.structs.replace(self, image=image, objects=objects)
+
     @property
     def written(self) -> list[Json]:
         """Returns what the operator writes for itself: objects with apiVersion, kind and metadata alone."""
@@ -128,15 +136,12 @@ def release_of(deployment: Deployment, *, image: str = "") -> Release:
         raise ConfigError(
             f"config/patches: expected the deployment to have the Deployment {name}, got none; restore it"
         )
-    containers = found["spec"]["template"]["spec"]["containers"]
-    container = next((each for each in containers if each["name"] == "manager"), containers[0])
-    container["image"] = image or container["image"]
     operator = model.operator
-    return Release(
+    release = Release(
         project=model.name,
         namespace=model.namespace,
         operator=operator.name,
-        image=container["image"],
+        image=_manager(found)["image"],
         deployment=name,
         selector=found["spec"]["selector"]["matchLabels"],
         lease=operator.election.name if operator.election else "",
@@ -146,6 +151,13 @@ def release_of(deployment: Deployment, *, image: str = "") -> Release:
         certificates=_certificates(operator) if model.has_webhooks and not model.uses_cert_manager else "",
         objects=objects,
     )
+    return release.with_image(image) if image else release
+
+
+def _manager(deployment: Json) -> Json:
+    """Returns the operator's container."""
+    containers: list[Json] = deployment["spec"]["template"]["spec"]["containers"]
+    return next((each for each in containers if each["name"] == "manager"), containers[0])
 
 
 def _marked(manifest: Json, owner: str) -> Json:
