@@ -23,7 +23,11 @@ HERE = Path(__file__).parent
 STARTS, IDLE_SECONDS = 5, 10.0
 FRESH = 20
 COUNT, FILLS, LISTS = 10_000, 3, 2
-WAYS = {"pages": "list them in pages", "whole": "list them in one answer", "stream": "stream them (`sendInitialEvents`)"}
+WAYS = {
+    "pages": "list them in pages",
+    "whole": "list them in one answer",
+    "stream": "stream them (`sendInitialEvents`)",
+}
 WATCHERS, RATE, SECONDS, WATCHED = 100, 100.0, 60.0, 1_000
 _LAST_EVENTS_SECONDS = 2.0
 

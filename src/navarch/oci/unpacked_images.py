@@ -59,11 +59,18 @@ class UnpackedImages:
             self._write(place, flatten(layout, manifest, config), content)
         return UnpackedImage(found.digest, place / _FILES, config)
 
+    def roots(self) -> set[Path]:
+        """Returns the roots of all images."""
+        if not self.folder.is_dir():
+            return set()
+        return {each / _FILES for each in self.folder.iterdir() if not each.name.startswith(".")}
+
     def sweep(self, kept: Collection[Path]) -> int:
         """Removes the images whose root is not in `kept`, which nobody may be using, and returns how many."""
-        unused = [each for each in self.folder.iterdir() if each.name != _LOCK and each / _FILES not in kept]
+        unused = self.roots().difference(kept)
         for each in unused:
-            shutil.rmtree(each)
+            left = each.parent.rename(each.parent.with_name(f"{_NEW}{each.parent.name}"))  # half of one is no image
+            shutil.rmtree(left)
         return len(unused)
 
     def _write(self, place: Path, tree: FileTree, config: bytes) -> None:

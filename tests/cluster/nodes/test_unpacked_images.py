@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,14 +13,19 @@ import pytest
 from cluster.nodes import refusing
 from cluster.nodes.machines import Machine, end_of, running_machine, status_of, waits_for
 from machine_limits import needs_namespaces
-from navarch.cluster.nodes.images import Image
-from navarch.cluster.nodes.images.loader import load_image
+from navarch._base.movable_clock import MovableClock
+from navarch._base.tasks import TaskSet
+from navarch.cluster.embedded.cluster import EmbeddedCluster
+from navarch.cluster.embedded.components import ComponentOptions
+from navarch.cluster.nodes.images import Image, Images
+from navarch.cluster.nodes.images.loader import ImagesWatch, load_image
 from navarch.errors import ImageError
-from navarch.k8s.core.v1 import ConfigMap, Container
+from navarch.k8s.core.v1 import ConfigMap, Container, Pod, PodSpec
 from navarch.oci.documents import Descriptor, Platform
 from navarch.oci.file_tree import FileTree
 from navarch.oci.layout import Layout
-from navarch.testing.cluster import in_process
+from navarch.oci.unpacked_images import UnpackedImages
+from navarch.testing.cluster import Cluster, in_process
 from oci.tiny_images import add_image, add_index, with_programs
 
 NAME = "registry.example.com/team/app"
@@ -258,3 +264,34 @@ async def test_user_of_the_image_satisfies_run_as_non_root(
     _load(machine, layout, add_image(layout, programs, **{**_SETTINGS, "user": ""}), f"{NAME}:root")
     await machine.create(_container(**fields, image=f"{NAME}:root"), name="root")
     await machine.until(lambda pod: waits_for(pod) == "CreateContainerConfigError", name="root")
+
+
+async def test_unused_image_is_removed(layout: Layout, tmp_path: Path) -> None:
+    """An image that has lost its name is removed once no container holds it; a named one stays."""
+    images, clock = Images(), MovableClock()
+    old, new = (
+        load_image(images, tmp_path, layout, add_image(layout, FileTree(), cmd=[text]), NAME) for text in ("old", "new")
+    )
+    unpacked, watch = UnpackedImages(tmp_path), TaskSet()
+    watch.start(ImagesWatch(images, tmp_path, clock).run(), "images")
+    try:
+        with images.hold(old):
+            await clock.advance(10)
+            assert unpacked.roots() == {Path(old.root), Path(new.root)}
+        async with asyncio.timeout(60):
+            while Path(old.root) in unpacked.roots():
+                await clock.advance(10)
+        assert unpacked.roots() == {Path(new.root)}
+    finally:
+        await watch.stop()
+
+
+async def test_embedded_cluster_loads_an_image(layout: Layout, image: Descriptor) -> None:
+    """A test gives an image to its cluster, also before the nodes are up, and runs it; nothing is left of it."""
+    async with EmbeddedCluster(components=ComponentOptions(nodes=1)) as embedded:
+        assert await embedded.load_image(layout, image, f"{NAME}:v1") == f"{NAME}@{image.digest}"
+        cluster = Cluster(embedded.client(), embedded)
+        spec = PodSpec(containers=[_container()], restart_policy="Never", automount_service_account_token=False)
+        await cluster.create(Pod(name="pod", spec=spec))
+        pod = await cluster.until(Pod, "pod", lambda pod: pod.status.phase == "Succeeded", timeout=60)
+        assert status_of(pod).image_id == f"{NAME}@{image.digest}"

@@ -25,8 +25,8 @@ from navarch.cluster.controllers.manager import ControllerManager, ControllerMan
 from navarch.cluster.controllers.volumes.local_volumes import LocalVolumes
 from navarch.cluster.embedded.components import POWER, POWER_OFF, ComponentOptions, unpacked_images
 from navarch.cluster.embedded.credentials import sign_request
-from navarch.cluster.nodes.images import Images, ImagesWatch
-from navarch.cluster.nodes.images.loader import remove_unused
+from navarch.cluster.nodes.images import Images
+from navarch.cluster.nodes.images.loader import ImagesWatch
 from navarch.cluster.nodes.kubelet import Kubelet, KubeletOptions
 from navarch.cluster.nodes.network.addresses import LoopbackBlock
 from navarch.cluster.nodes.network.network import ClusterNetwork
@@ -170,7 +170,6 @@ class ControlPlane:
 
     async def run(self) -> None:
         """Runs until it is cancelled; every process of every pod has ended when it returns."""
-        await uninterrupted(asyncio.to_thread(remove_unused, self._images, unpacked_images(self._folder)))
         async with asyncio.TaskGroup() as group:
             for task in self._tasks():
                 group.create_task(task.supervise(), name=task.name)
@@ -182,9 +181,8 @@ class ControlPlane:
         if self._network is not None:
             yield task("service-proxy", self._network.run)
             yield task("node-power", NodePowerController(self._manager_client(), self._powered_nodes).run)
-            yield task(
-                "images", ImagesWatch(self._images, self._manager_client().clock).run, check=lambda: self._images.fault
-            )
+            watch = ImagesWatch(self._images, unpacked_images(self._folder), self._manager_client().clock)
+            yield task("images", watch.run, check=lambda: self._images.fault)
         if self.simulated is not None:
             yield task("simulated-nodes", self.simulated.run)
         for powered in self._powered_nodes:

@@ -6,13 +6,14 @@ import logging
 import os
 import re
 import stat
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from navarch._base.clock import Clock
 from navarch.cluster.nodes.images.image import Image
 from navarch.cluster.nodes.images.installed import installed_images
 from navarch.errors import ConfigError, ContainerError, InvalidValueError
@@ -21,7 +22,6 @@ _log = logging.getLogger("navarch.nodes")
 
 _VARIABLE: Final = "NAVARCH_IMAGES"
 _MOST_BYTES: Final = 2**20
-_LOOK_SECONDS: Final = 2.0
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _REMEDY: Final = "fix the file, or remove it to have no added images"
 
@@ -38,6 +38,7 @@ class Images:
         self._path = path
         self._version: _Version | None = None
         self._installed: tuple[Image, ...] | None = None
+        self._held: Counter[str] = Counter()
         self.fault: str | None = None
 
     @classmethod
@@ -98,9 +99,20 @@ class Images:
         self._save()
 
     def roots(self) -> set[str]:
-        """Returns the folders of the unpacked images. Raises `ConfigError` if the file is invalid."""
+        """Returns the folders of the unpacked images that have a name or are held. Raises `ConfigError` if the file is
+        invalid.
+        """
         self._read_again()
-        return {image.root for image in self._added if image.root}
+        return {image.root for image in self._added if image.root} | {*+self._held}
+
+    @contextmanager
+    def hold(self, image: Image) -> Iterator[None]:
+        """Keeps the files of an unpacked image while the block lasts, also if the image loses its name."""
+        self._held[image.root] += 1
+        try:
+            yield
+        finally:
+            self._held[image.root] -= 1
 
     def find(self, name: str) -> Image:
         """Returns the image for a container's reference; raises `ContainerError` with the known images."""
@@ -124,20 +136,6 @@ class Images:
         except OSError as error:
             raise ConfigError(f"cannot write {self._path}: {error}") from error
         self._version = _version_of(self._path)
-
-
-class ImagesWatch:
-    """Reads the file of images again and again, so that a fault is known before a container needs it."""
-
-    def __init__(self, images: Images, clock: Clock) -> None:
-        self._images = images
-        self._clock = clock
-
-    async def run(self) -> None:
-        """Runs until it is cancelled."""
-        while True:
-            self._images.refresh()
-            await self._clock.sleep(_LOOK_SECONDS)
 
 
 _Version = tuple[int, int, int]

@@ -1,12 +1,17 @@
 """`load_image`: unpacks an image of an OCI layout once, and names it among the images of a cluster.
 
-`remove_unused` removes unpacked images that lost their names.
+`ImagesWatch` removes unpacked images that have lost their name and that no container runs.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from pathlib import Path
+from typing import Final
 
+from navarch._base.clock import Clock
+from navarch._base.tasks import uninterrupted
 from navarch.cluster.nodes.images.image import Image
 from navarch.cluster.nodes.images.images import Images
 from navarch.errors import ConfigError
@@ -14,6 +19,10 @@ from navarch.oci.documents import Descriptor, Platform
 from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.unpacked_images import UnpackedImage, UnpackedImages
+
+_log = logging.getLogger("navarch.nodes")
+
+_LOOK_SECONDS: Final = 2.0
 
 
 def load_image(images: Images, folder: Path, layout: Layout, descriptor: Descriptor, name: str) -> Image:
@@ -30,19 +39,35 @@ def load_image(images: Images, folder: Path, layout: Layout, descriptor: Descrip
     return image
 
 
-def remove_unused(images: Images, folder: Path) -> int:
-    """Removes unpacked images that have no name any more, and returns how many; no container may run.
+class ImagesWatch:
+    """Reads the file of images again and again, so that a fault is known before a container needs it.
 
-    While the file of images is invalid, it removes nothing.
+    Removes the unpacked images in `folder` that have no name any more, and that no container holds.
     """
-    if not folder.is_dir():
-        return 0
-    unpacked = UnpackedImages(folder)
-    with unpacked.locked():
+
+    def __init__(self, images: Images, folder: Path, clock: Clock) -> None:
+        self._images = images
+        self._unpacked = UnpackedImages(folder)
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Runs until it is cancelled."""
+        while True:
+            self._images.refresh()
+            if self._unpacked.roots() and self._images.fault is None:
+                await uninterrupted(asyncio.to_thread(self._remove_unused))
+            await self._clock.sleep(_LOOK_SECONDS)
+
+    def _remove_unused(self) -> None:
         try:
-            return unpacked.sweep({Path(root) for root in images.roots()})
-        except ConfigError:
-            return 0
+            if self._unpacked.roots() - self._kept():
+                with self._unpacked.locked():
+                    self._unpacked.sweep(self._kept())
+        except (ConfigError, OSError) as error:
+            _log.warning("removing unused images failed: %s; retried in %d s", error, _LOOK_SECONDS)
+
+    def _kept(self) -> set[Path]:
+        return {Path(root) for root in self._images.roots()}
 
 
 def _image(reference: Reference, descriptor: Descriptor, found: UnpackedImage) -> Image:

@@ -118,8 +118,15 @@ class ContainerLoop:
         return self._policy == "OnFailure" and exit_.code != 0
 
     async def _once(self) -> Exit | None:
-        """Starts the container once and returns its exit; None if it was stopped before the start."""
-        launch = await self._until_launchable()
+        """Pulls and starts the container once, and returns its exit; None if it was stopped before the start."""
+        self.image = await until_pulled(self._sandbox, self.record, self._stopping)
+        if self.image is None:
+            return None
+        with self._sandbox.deps.images.hold(self.image):
+            return await self._start(self.image)
+
+    async def _start(self, image: Image) -> Exit | None:
+        launch = await self._until_launchable(image)
         if launch is None:
             return None
         self._redefined = False
@@ -135,14 +142,11 @@ class ContainerLoop:
             self._say("PortsRefused", started.notice, warning=True)
         return await self._attended(started)
 
-    async def _until_launchable(self) -> ContainerConfig | None:
+    async def _until_launchable(self, image: Image) -> ContainerConfig | None:
         delays = BackoffDelays(self._sandbox.deps.delays.mount, self._sandbox.deps.client.rng)
-        self.image = await until_pulled(self._sandbox, self.record, self._stopping)
-        while self.image is not None and not self._stopping.is_set():
+        while not self._stopping.is_set():
             try:
-                launch = await generate_container_config(
-                    self._sandbox, self.record.spec, self.image, self.record.attempt
-                )
+                launch = await generate_container_config(self._sandbox, self.record.spec, image, self.record.attempt)
             except (NavarchError, OSError) as error:
                 self._say("Failed", f"Error: {error}", warning=True)
                 self.record.waits("CreateContainerConfigError", str(error))
