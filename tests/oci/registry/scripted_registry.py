@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from aiohttp import web
 
+from navarch._base.clock import settle
 from navarch.oci.reference import Reference
 
 Play = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -27,8 +28,9 @@ class Seen(NamedTuple):
 class ScriptedRegistry:
     """Answers each request with `play`, and keeps what came."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, *, read_bodies: bool = True) -> None:
         self.play = play
+        self._read_bodies = read_bodies
         self.seen: list[Seen] = []
         self.address = ""
 
@@ -49,9 +51,10 @@ class ScriptedRegistry:
             yield self
         finally:
             await runner.cleanup()
+            await settle()  # it cancels the connections of requests whose body it has not read
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        body = await request.read()
+        body = await request.read() if self._read_bodies else b""
         authorization = request.headers.get("Authorization", "")
         self.seen.append(Seen(request.method, request.path, dict(request.query), authorization, body))
         return await self.play(request)

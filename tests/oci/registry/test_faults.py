@@ -27,6 +27,7 @@ from navarch.oci.documents import (
     digest_of,
     encode,
 )
+from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.registry import RegistryClient, RegistryOptions, pull
 from navarch.oci.registry.failures import connection_failure
@@ -119,6 +120,36 @@ async def test_slow_registry_is_given_up() -> None:
 async def _caught(client: RegistryClient, name: Reference) -> str:
     with pytest.raises(RegistryError) as caught:
         await client.get_manifest(name)
+    return str(caught.value)
+
+
+async def test_registry_that_stops_reading_is_given_up(tmp_path: Path) -> None:
+    """No byte that the registry takes for the time limit ends an upload, too."""
+    clock, never = ManualClock(), asyncio.Event()
+    layout = layout_in(tmp_path)
+    layer = layout.add(noise(32 * 2**20), LAYER_GZIP)
+
+    async def play(request: web.Request) -> web.Response:
+        if request.method == "PATCH":
+            stalled.set()
+            await never.wait()
+        return answer(404) if request.method == "HEAD" else answer(202, Location="/upload")
+
+    stalled = asyncio.Event()
+    registry = ScriptedRegistry(play, read_bodies=False)
+    async with registry.running(), plain_client(clock=clock, attempts=1) as client:
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(_caught_upload(client, registry.name, layer, layout))
+            await stalled.wait()
+            while not waiting.done():
+                await clock.advance(60)
+        never.set()
+    assert waiting.result().endswith("expected an answer within 60 s, got none")
+
+
+async def _caught_upload(client: RegistryClient, name: Reference, layer: Descriptor, layout: Layout) -> str:
+    with pytest.raises(RegistryError) as caught:
+        await client.put_blob(name, layer, layout)
     return str(caught.value)
 
 

@@ -28,6 +28,7 @@ _MOST_CHALLENGES: Final = 2  # one for a token, one for the scope that the regis
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _REDIRECTS_OF_WRITES: Final = frozenset({307, 308})
 _LARGEST_TOKEN: Final = 2**20
+_LARGEST_REST: Final = 64 * 2**10
 _LONGEST_PAUSE: Final = 60.0
 _DOCKER_HUB_API: Final = "registry-1.docker.io"
 _USER_AGENT: Final = "navarch"
@@ -163,6 +164,7 @@ class RegistrySession(AsyncCloseable):
                     return await read(response, timer)
                 else:
                     raise await refusal(response, call.where, self.options)
+                await response.content.read(_LARGEST_REST)  # so that the connection can be used again
                 timer.touch()
 
     @asynccontextmanager
