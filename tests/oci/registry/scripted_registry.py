@@ -43,7 +43,7 @@ class ScriptedRegistry:
     async def running(self, context: ssl.SSLContext | None = None) -> AsyncIterator[Self]:
         app = web.Application(client_max_size=2**30)
         app.router.add_route("*", "/{rest:.*}", self._handle)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, lingering_time=0.0)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
@@ -51,7 +51,7 @@ class ScriptedRegistry:
             yield self
         finally:
             await runner.cleanup()
-            await settle()  # it cancels the connections of requests whose body it has not read
+            await settle()  # connections of requests whose body was not read end later
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read() if self._read_bodies else b""

@@ -14,7 +14,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from yarl import URL
 
 from certificates import server_context, sign
-from navarch._base.clock import ManualClock
+from navarch._base.clock import ManualClock, settle
 from navarch.errors import ClosedError, RegistryError
 from navarch.oci.documents import (
     INDEX,
@@ -144,6 +144,7 @@ async def test_registry_that_stops_reading_is_given_up(tmp_path: Path) -> None:
             while not waiting.done():
                 await clock.advance(60)
         never.set()
+        await settle()
     assert waiting.result().endswith("expected an answer within 60 s, got none")
 
 
