@@ -40,10 +40,12 @@ COMMANDS: Final = {
     "undeploy": LazyCommand("undeploy:undeploy", "Delete the operator of the project from a cluster."),
     "update": LazyCommand("update:update", "Merge newer templates into the files of the project."),
     "doctor": LazyCommand("doctor:doctor", "Check versions, extras, cluster, permissions and clock."),
-    "image": LazyCommand("image:image", "Images, without a container engine."),
     "cluster": LazyCommand("cluster:cluster", "Embedded Kubernetes clusters on this machine."),
     "version": LazyCommand("version:version", "Show the versions of navarch and Python."),
     "registry": LazyCommand("registry:registry", "Registries of images: serve one, list and delete what is in one."),
+    "image": LazyCommand(
+        "image:image", "Images of projects, without a container engine: lock, build, push, inspect, load."
+    ),
     "migrate": LazyCommand("migrate:migrate", "Rewrite stored objects in the stored version of their kind."),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Final
@@ -142,6 +142,20 @@ class Layout:
         """Takes the name away; the blobs stay until `sweep`."""
         self._write_index([each for each in self._index().manifests if each.annotations.get(NAME) != name])
 
+    def add_referrer(self, manifest: Manifest) -> Descriptor:
+        """Stores a manifest about another one, its subject, and lists it without a name; `sweep` removes it with that."""
+        descriptor = msgspec.structs.replace(self.add_document(manifest), artifact_type=manifest.artifact_type)
+        listed = self._index().manifests
+        if descriptor.digest not in {each.digest for each in listed}:
+            self._write_index([*listed, descriptor])
+        return descriptor
+
+    def referrers(self, subjects: Collection[str]) -> list[Descriptor]:
+        """Returns the listed manifests whose subject has one of these digests."""
+        unnamed = [each for each in self._index().manifests if NAME not in each.annotations]
+        found = [(each, self.manifest(each).subject) for each in unnamed]
+        return [each for each, subject in found if subject is not None and subject.digest in subjects]
+
     def reachable(self, roots: Iterable[Descriptor]) -> Iterator[Descriptor]:
         """Yields what the roots consist of, each once, a part before the whole; absent images of an index are left out."""
         seen: set[str] = set()
@@ -166,8 +180,13 @@ class Layout:
             yield from walk(root)
 
     def sweep(self) -> int:
-        """Removes the blobs that no named image needs, and returns how many."""
-        kept = {each.digest for each in self.reachable(self._index().manifests)}
+        """Removes the blobs that no named image and none of its referrers needs, and returns how many."""
+        named = [each for each in self._index().manifests if NAME in each.annotations]
+        kept = {each.digest for each in self.reachable(named)}
+        referrers = self.referrers(kept)
+        kept |= {each.digest for each in self.reachable(referrers)}
+        if len(named) + len(referrers) < len(self._index().manifests):
+            self._write_index([*named, *referrers])
         found = [each for each in (self.folder / "blobs" / "sha256").iterdir() if f"sha256:{each.name}" not in kept]
         for file in found:
             file.unlink()

@@ -1,4 +1,4 @@
-"""`Settings`: the table `[tool.navarch]` of a project's `pyproject.toml`."""
+"""`Settings`: the table `[tool.navarch]` of a project's `pyproject.toml`, with `[tool.navarch.build]` in it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,19 @@ import msgspec
 from navarch.errors import ConfigError
 
 Certificates = Literal["self", "cert-manager"]
+
+
+class BuildSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """What `navarch image` builds the operator's image from."""
+
+    base: str = "debian:trixie"
+    """A release of Debian, an image in a registry, or `oci:PATH`, an OCI layout."""
+    platforms: tuple[str, ...] = ("linux/amd64", "linux/arm64")
+    """The platforms of the image."""
+    packages: tuple[str, ...] = ()
+    """Debian packages beside Python; their maintainer scripts do not run."""
+    extras: tuple[str, ...] = ()
+    """Extras of the project whose dependencies the image has."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
@@ -33,6 +46,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Variables of the operator's container; the code is loaded with them, so that the manifests follow from them."""
     network_policy: bool = False
     """Whether the installation has the NetworkPolicies: metrics for namespaces with the label `metrics: enabled`."""
+    build: BuildSettings = BuildSettings()
+    """What the image is built from."""
 
     @staticmethod
     def parse(text: str, where: str) -> Settings:

@@ -1,0 +1,127 @@
+"""Resolves and downloads wheels for other platforms, with pip and its configuration."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from navarch.errors import ImageError
+from navarch.project.image.lock_file import LockedWheel
+from navarch.project.image.targets import PythonTarget
+
+_SECONDS: Final = 1800.0
+
+# pip evaluates markers for the Python that runs it: the target's environment has to take its place.
+_PROGRAM: Final = """
+import json, runpy, sys
+from pip._vendor.packaging import markers
+environment = json.loads(sys.argv[1])
+markers.default_environment = lambda: dict(environment)
+sys.argv[:] = ["pip", *sys.argv[2:]]
+runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
+
+
+class PipOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where pip looks for wheels, beside its own configuration."""
+
+    index_url: str = ""
+    extra_index_urls: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    no_index: bool = False
+
+    def arguments(self) -> list[str]:
+        """Returns them as pip has them."""
+        return [
+            *([f"--index-url={self.index_url}"] if self.index_url else []),
+            *(f"--extra-index-url={each}" for each in self.extra_index_urls),
+            *(f"--find-links={each}" for each in self.find_links),
+            *(["--no-index"] if self.no_index else []),
+        ]
+
+
+def resolve(requirements: Sequence[str], target: PythonTarget, options: PipOptions) -> tuple[LockedWheel, ...]:
+    """Returns the newest wheels that satisfy the requirements on the target, sorted by name.
+
+    Raises `ImageError` with the requirement that no wheel satisfies.
+    """
+    if not requirements:
+        return ()
+    with tempfile.TemporaryDirectory(prefix="navarch-lock-") as folder:
+        arguments = ["install", "--dry-run", "--ignore-installed", "--report=-", f"--target={folder}"]
+        report = _pip([*arguments, *requirements], target, options)
+    found: Any = json.loads(report)
+    return tuple(sorted((_wheel(each) for each in found["install"]), key=lambda each: each.name))
+
+
+def download(wheels: Iterable[LockedWheel], target: PythonTarget, folder: Path, options: PipOptions) -> None:
+    """Downloads the wheels into the folder; pip refuses those with another digest, with `ImageError`."""
+    lines = [f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n" for each in wheels]
+    listed = folder / "requirements.txt"
+    listed.write_text("".join(lines), encoding="utf-8")
+    arguments = ["download", "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={listed}"]
+    _pip(arguments, target, options)
+
+
+def _pip(arguments: Sequence[str], target: PythonTarget, options: PipOptions) -> bytes:
+    common = ["--quiet", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
+    done = subprocess.run(  # noqa: S603 - this Python, and arguments that no shell reads
+        [
+            *(sys.executable, "-P", "-c", _PROGRAM, json.dumps(target.environment())),
+            *(arguments[0], *common, *target.arguments(), *options.arguments(), *arguments[1:]),
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise _failure(done.stderr.decode(errors="replace"), target)
+    return done.stdout
+
+
+def _wheel(entry: dict[str, Any]) -> LockedWheel:
+    source = entry["download_info"]
+    name, version = entry["metadata"]["name"], entry["metadata"]["version"]
+    filename = PurePosixPath(unquote(urlsplit(source["url"]).path)).name
+    sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
+    if entry.get("is_direct") or not sha256:
+        raise ImageError(
+            f"{name} {version}: expected a wheel of an index, got one by its address; build it, and lock with --find-links FOLDER"
+        )
+    return LockedWheel(name=canonicalize_name(name), version=str(Version(version)), filename=filename, sha256=sha256)
+
+
+def _failure(said: str, target: PythonTarget) -> ImageError:
+    """Returns what pip's message means for the user."""
+    where = f"{target.platform} with Python {target.minor} and glibc {target.glibc}"
+    if "No module named pip" in said:
+        return ImageError(f"expected pip beside navarch, got none: {sys.executable} -m ensurepip")
+    mismatch = re.search(r"^\s+(\S+)==(\S+) from .*\n\s+Expected sha256 +(\w+)\s+Got +(\w+)", said, re.MULTILINE)
+    if mismatch:
+        name, version, expected, got = mismatch.groups()
+        return ImageError(
+            f"{name} {version}: expected a wheel with the SHA-256 {expected} of image.lock, got {got}: the wheel or the lock was "
+            f"changed; find out why, then run: navarch image lock"
+        )
+    missing = re.search(r"No matching distribution found for (.+)", said)
+    if missing and "Retrying (" not in said:
+        versions = re.search(r"\(from versions: (.*?)\)", said)
+        others = f" (versions with one: {versions[1]})" if versions and versions[1] != "none" else ""
+        return ImageError(
+            f"no wheel of {missing[1].strip()} for {where}{others}; allow another version, or build a wheel and give "
+            f"--find-links FOLDER, or take {target.platform} out of [tool.navarch.build] platforms"
+        )
+    lines = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith(("ERROR: ", "    "))]
+    return ImageError(f"pip failed for {where}: {' '.join(' '.join(lines or said.splitlines()[-3:]).split())}")
