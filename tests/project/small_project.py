@@ -122,10 +122,10 @@ def write_project(root: Path, *, settings: str = "", namespaced: bool = False, w
 
 
 @contextmanager
-def forgotten_code() -> Iterator[None]:
+def forgotten_code(package: str = PACKAGE) -> Iterator[None]:
     """What the block imports of a project is forgotten: the next test imports its own."""
     path = list(sys.path)
     yield
     sys.path[:] = path
-    for name in [name for name in sys.modules if name == PACKAGE or name.startswith(f"{PACKAGE}.")]:
+    for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
         del sys.modules[name]

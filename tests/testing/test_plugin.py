@@ -21,6 +21,7 @@ from navarch.k8s.apps.v1 import Deployment
 from navarch.k8s.core.v1 import ConfigMap, Namespace, Pod
 from navarch.operator import load_operator
 from navarch.testing import Cluster
+from testing.test_permissions import PLUGINS
 
 pytest_plugins = ["pytester"]
 
@@ -242,7 +243,7 @@ def test_failure_is_shown_by_the_line_of_the_test(pytester: pytest.Pytester) -> 
             await cluster.eventually(nothing, bool, timeout=0.1)
         """
     )
-    result = pytester.runpytest_subprocess("-o", "asyncio_mode=auto")
+    result = pytester.runpytest_inprocess(*PLUGINS, "-o", "asyncio_mode=auto")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["> *assert 1 + 1 == 3", "> *await cluster.eventually(nothing, bool, timeout=0.1)"])
     result.stdout.no_fnmatch_line("*navarch/testing/*")
@@ -261,7 +262,7 @@ def test_plugin_works_in_strict_mode(pytester: pytest.Pytester) -> None:
             assert (await cluster.get(Namespace, "default")).name == "default"
         """
     )
-    pytester.runpytest_subprocess("-o", "asyncio_mode=strict").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess(*PLUGINS, "-o", "asyncio_mode=strict").assert_outcomes(passed=1)
 
 
 def _is_two(it: ConfigMap) -> bool:
