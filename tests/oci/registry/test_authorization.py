@@ -13,8 +13,9 @@ from aiohttp import web
 from navarch._base.clock import ManualClock
 from navarch.errors import RegistryError
 from navarch.oci.documents import LAYER_GZIP, MANIFEST, descriptor_of
-from navarch.oci.registry import RegistryCredential
+from navarch.oci.registry import RegistryCredential, RegistryOptions
 from navarch.oci.registry.authorization import Challenge, RegistryAuthorization, TokenQuery, parse_challenges
+from navarch.oci.registry.session import RegistrySession
 from oci.registry.scripted_registry import ScriptedRegistry, answer
 from oci.registry.small_images import AMD64, image, layout_in, plain_client
 
@@ -278,3 +279,10 @@ def test_challenges_are_read_as_registries_write_them() -> None:
         Challenge("basic", {"realm": "r"}),
     ]
     assert parse_challenges(["", "=", '"', "a=b"]) == []
+
+
+def test_docker_hub_has_an_api_of_its_own() -> None:
+    """Its images are named after another host than the one that serves them; all others are asked where they say."""
+    session = RegistrySession(RegistryOptions(credentials=_Stored(None)))
+    assert str(session.base("docker.io")) == "https://registry-1.docker.io/v2/"
+    assert str(session.base("r.example.com:5000")) == "https://r.example.com:5000/v2/"

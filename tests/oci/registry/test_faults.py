@@ -209,6 +209,16 @@ async def test_registry_that_stays_overloaded_is_an_error(status: int) -> None:
     assert len(registry.seen) == 5
 
 
+async def test_upload_is_tried_as_often_as_anything(tmp_path: Path) -> None:
+    """The attempts of a blob are counted once, not once more for each of its requests."""
+    layout = layout_in(tmp_path)
+    layer = layout.add(b"layer", LAYER_GZIP)
+    async with ScriptedRegistry(always(lambda: answer(503))).running() as registry, plain_client() as client:
+        with pytest.raises(RegistryError, match="got 503"):
+            await client.put_blob(registry.name, layer, layout)
+    assert len(registry.seen) == 5
+
+
 async def test_registry_that_asks_for_an_hour_is_an_error() -> None:
     """Nobody waits longer than a minute."""
     play = always(lambda: answer(429, b'{"errors":[{"code":"TOOMANYREQUESTS"}]}', Retry_After="3600"))

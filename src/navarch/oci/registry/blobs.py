@@ -43,22 +43,6 @@ def blob_url(session: RegistrySession, reference: Reference, digest: str) -> URL
     return session.base(reference.registry) / reference.repository / "blobs" / digest
 
 
-async def blob_exists(session: RegistrySession, reference: Reference, digest: str, scopes: Scopes) -> bool:
-    """Returns whether the repository has the blob."""
-
-    async def read(response: aiohttp.ClientResponse, _timer: IdleTimer) -> bool:
-        return response.status == 200
-
-    call = RegistryCall(
-        registry=reference.registry,
-        method="HEAD",
-        url=blob_url(session, reference, digest),
-        scopes=scopes,
-        statuses=frozenset({200, 404}),
-    )
-    return await session.call(call, read)
-
-
 async def get_blob(
     session: RegistrySession, reference: Reference, descriptor: Descriptor, layout: Layout, on_bytes: OnBytes
 ) -> BlobOutcome:
@@ -156,7 +140,7 @@ class _BlobSender:
         if self._offset is None:
             await self._resume()
         if self._location is None:
-            if await blob_exists(self._session, self._reference, self._descriptor.digest, self._scopes):
+            if await self._exists():
                 return "exists"
             if await self._begin():
                 return "mounted"
@@ -165,6 +149,15 @@ class _BlobSender:
             offset = await self._send_rest(offset)
         await self._finish(offset)
         return "sent"
+
+    async def _exists(self) -> bool:
+        """Returns whether the repository has the blob."""
+
+        async def read(response: aiohttp.ClientResponse, _timer: IdleTimer) -> bool:
+            return response.status == 200
+
+        url = blob_url(self._session, self._reference, self._descriptor.digest)
+        return await self._session.send(self._call("HEAD", url, {200, 404}), read)
 
     async def _begin(self) -> bool:
         """Opens an upload; returns True if the registry has mounted the blob instead."""
