@@ -1,77 +1,49 @@
-"""The image that test pods run, packed by hand as an OCI archive: no registry and no builder are needed."""
+"""The image that test pods run, as an OCI archive: no registry is needed."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import platform
-import tarfile
+import tempfile
 from pathlib import Path
-from typing import Any
+
+from navarch.oci import archive
+from navarch.oci.documents import (
+    CONFIG,
+    MANIFEST,
+    ImageConfig,
+    Manifest,
+    Platform,
+    ProcessConfig,
+    RootFs,
+    encode,
+)
+from navarch.oci.file_tree import FileTree
+from navarch.oci.layers import pack
+from navarch.oci.layout import Layout
 
 PROBE_IMAGE = "navarch.test/probe:1"
 """Runs `/probe`; use it with `imagePullPolicy: Never`. What it can do: scripts/rig/podimage/main.go."""
 
-_LAYER = "application/vnd.oci.image.layer.v1.tar"
-_CONFIG = "application/vnd.oci.image.config.v1+json"
-_MANIFEST = "application/vnd.oci.image.manifest.v1+json"
-_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-
 
 def write_archive(target: Path, program: Path, name: str = PROBE_IMAGE) -> Path:
     """Write an image whose only file is the program; the same input gives the same bytes."""
-    layer = _tar({"probe": program.read_bytes()}, mode=0o755)
-    return write_image(target, layer, name, {"Entrypoint": ["/probe"], "Cmd": ["pause"], "Env": ["PATH=/"]})
+    tree = FileTree()
+    tree.add_file("probe", program.read_bytes(), mode=0o755)
+    return write_image(target, tree, name, ProcessConfig(entrypoint=["/probe"], cmd=["pause"], env=["PATH=/"]))
 
 
-def write_image(target: Path, layer: bytes, name: str, settings: dict[str, Any]) -> Path:
-    """Write an image whose files are those of a tar archive, and which runs as the settings say."""
-    config = _json(_config(layer, settings))
-    manifest = _json(_manifest(config, layer))
-    index = {"schemaVersion": 2, "manifests": [_descriptor(_MANIFEST, manifest) | {"annotations": _names(name)}]}
-    files = {"oci-layout": _json({"imageLayoutVersion": "1.0.0"}), "index.json": _json(index)}
-    blobs = {f"blobs/sha256/{_digest(blob)}": blob for blob in (config, layer, manifest)}
-    target.write_bytes(_tar(files | blobs, mode=0o644))
+def write_image(target: Path, tree: FileTree, name: str, settings: ProcessConfig) -> Path:
+    """Write an image for this machine whose files are those of the tree, and which runs as the settings say."""
+    layer, platform = pack(tree), Platform.of_machine()
+    config = ImageConfig(
+        architecture=platform.architecture,
+        os=platform.os,
+        config=settings,
+        rootfs=RootFs(type="layers", diff_ids=[layer.diff_id]),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        layout = Layout.create(Path(folder))
+        layout.add(layer.content, layer.descriptor.media_type)
+        described = layout.add(encode(config), CONFIG)
+        manifest = Manifest(schema_version=2, media_type=MANIFEST, config=described, layers=[layer.descriptor])
+        archive.write_archive(layout, layout.add_document(manifest, platform=platform), name, target)
     return target
-
-
-def _config(layer: bytes, settings: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
-        "os": "linux",
-        "config": settings,
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{_digest(layer)}"]},
-    }
-
-
-def _manifest(config: bytes, layer: bytes) -> dict[str, Any]:
-    parts = {"config": _descriptor(_CONFIG, config), "layers": [_descriptor(_LAYER, layer)]}
-    return {"schemaVersion": 2, "mediaType": _MANIFEST, **parts}
-
-
-def _names(name: str) -> dict[str, str]:
-    """Name the image twice: the standard has only the tag, containerd reads the whole name."""
-    return {"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name.rpartition(":")[2]}
-
-
-def _descriptor(media_type: str, blob: bytes) -> dict[str, Any]:
-    return {"mediaType": media_type, "digest": f"sha256:{_digest(blob)}", "size": len(blob)}
-
-
-def _tar(files: dict[str, bytes], mode: int) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(content), mode
-            archive.addfile(entry, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def _digest(blob: bytes) -> str:
-    return hashlib.sha256(blob).hexdigest()
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value).encode()

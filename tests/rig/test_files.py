@@ -1,6 +1,7 @@
 """What the rig writes: certificates, kubeconfigs, command lines, a node's files, an image."""
 
 import base64
+import gzip
 import hashlib
 import ipaddress
 import json
@@ -94,8 +95,8 @@ def test_image_is_a_valid_oci_archive(tmp_path: Path) -> None:
     assert entry["annotations"]["io.containerd.image.name"] == "navarch.test/probe:1"
     manifest = json.loads(_blob(files, entry))
     config = json.loads(_blob(files, manifest["config"]))
-    layer = _blob(files, manifest["layers"][0])
-    assert config["rootfs"]["diff_ids"] == [manifest["layers"][0]["digest"]]
+    layer = gzip.decompress(_blob(files, manifest["layers"][0]))
+    assert config["rootfs"]["diff_ids"] == [f"sha256:{hashlib.sha256(layer).hexdigest()}"]
     assert config["config"]["Entrypoint"] == ["/probe"]
     assert b"ELF" in layer
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import rig
+from navarch.oci.documents import ProcessConfig
+from navarch.oci.file_tree import FileTree
 from rig.image import write_image
-from rig.nodefiles import CONTAINERD_SOCKET
+from rig.load_image import load_image
 
 NAME = "navarch.test/python:1"
 _LEFT_OUT = re.compile(r"/(test|tests|site-packages|idlelib|tkinter|ensurepip|lib2to3|__pycache__|config-3[^/]*)(/|$)")
@@ -21,40 +20,20 @@ _LEFT_OUT = re.compile(r"/(test|tests|site-packages|idlelib|tkinter|ensurepip|li
 
 def give_python_to(cluster: rig.Cluster, folder: Path) -> None:
     """The node of the cluster can run `NAME` from now on, whose Python is where that of `python:3` is."""
-    archive = write_image(folder / "python.tar", _layer(), NAME, {"Env": ["PATH=/usr/local/bin"]})
-    imports = ["ctr", "--address", CONTAINERD_SOCKET, "--namespace=k8s.io", "images", "import", str(archive)]
-    inside = ["nsenter", f"--target={_process_1(cluster)}", "--mount", "--pid"]
-    subprocess.run([*inside, *imports], check=True, capture_output=True, timeout=180)
+    archive = write_image(folder / "python.tar", _tree(), NAME, ProcessConfig(env=["PATH=/usr/local/bin"]))
+    load_image(cluster, archive)
 
 
-def _process_1(cluster: rig.Cluster) -> int:
-    """Of the node: that which was started with its folder, and not what has started it."""
-    scratch = str(cluster.folder / "scratch").encode()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # a process that has ended meanwhile
-            message = (folder / "cmdline").read_bytes().split(b"\0")
-            if scratch in message and message[0] != b"unshare":
-                return int(folder.name)
-    raise AssertionError(f"expected a process that was started with {scratch!r}, got none")
-
-
-def _layer() -> bytes:
+def _tree() -> FileTree:
     """The interpreter, its library, and the shared libraries of both, each at its own place."""
     program = Path(sys.executable).resolve()
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", dereference=True) as archive:
-        library = Path(sys.base_prefix, "lib", f"python{sys.version_info.major}.{sys.version_info.minor}")
-        archive.add(library, filter=_wanted)
-        for path in {program, *_shared(program, *library.glob("lib-dynload/*.so"))}:
-            archive.add(path)
-        link = tarfile.TarInfo("usr/local/bin/python3")
-        link.type, link.linkname = tarfile.SYMTYPE, str(program)
-        archive.addfile(link)
-    return buffer.getvalue()
-
-
-def _wanted(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if _LEFT_OUT.search(f"/{entry.name}") else entry
+    tree = FileTree()
+    library = Path(sys.base_prefix, "lib", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    files = {each for each in library.rglob("*") if each.is_file() and not _LEFT_OUT.search(str(each))}
+    for path in {*files, program, *_shared(program, *library.glob("lib-dynload/*.so"))}:
+        tree.add_file(str(path), path.read_bytes(), mode=path.stat().st_mode & 0o777)
+    tree.add_link("usr/local/bin/python3", str(program))
+    return tree
 
 
 def _shared(*programs: Path) -> Iterator[Path]:

@@ -57,7 +57,7 @@ def add(
 
 @image.command()
 def remove(image: ImageName, name: Name = "default") -> None:
-    """Remove a loaded or added image; containers that run it keep running. Its files are removed at the next start."""
+    """Remove a loaded or added image; containers that run it keep running."""
     images = Images.load(existing(name).images)
     reference = ImageReference.of(image)
     program = ":".join(filter(None, (reference.repository, reference.tag.removeprefix("v"))))

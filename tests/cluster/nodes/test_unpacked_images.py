@@ -19,7 +19,7 @@ from navarch.cluster.embedded.cluster import EmbeddedCluster
 from navarch.cluster.embedded.components import ComponentOptions
 from navarch.cluster.nodes.images import Image, Images
 from navarch.cluster.nodes.images.loader import ImagesWatch, load_image
-from navarch.errors import ImageError
+from navarch.errors import ContainerError, ImageError
 from navarch.k8s.core.v1 import ConfigMap, Container, Pod, PodSpec
 from navarch.oci.documents import Descriptor, Platform
 from navarch.oci.file_tree import FileTree
@@ -269,9 +269,9 @@ async def test_user_of_the_image_satisfies_run_as_non_root(
 async def test_unused_image_is_removed(layout: Layout, tmp_path: Path) -> None:
     """An image that has lost its name is removed once no container holds it; a named one stays."""
     images, clock = Images(), MovableClock()
-    old, new = (
-        load_image(images, tmp_path, layout, add_image(layout, FileTree(), cmd=[text]), NAME) for text in ("old", "new")
-    )
+    old = load_image(images, tmp_path, layout, add_image(layout, FileTree(), cmd=["old"]), f"{NAME}:v1")
+    new = load_image(images, tmp_path, layout, add_image(layout, FileTree(), cmd=["new"]), f"{NAME}:v2")
+    images.remove(old.identity)
     unpacked, watch = UnpackedImages(tmp_path), TaskSet()
     watch.start(ImagesWatch(images, tmp_path, clock).run(), "images")
     try:
@@ -284,6 +284,21 @@ async def test_unused_image_is_removed(layout: Layout, tmp_path: Path) -> None:
         assert unpacked.roots() == {Path(new.root)}
     finally:
         await watch.stop()
+
+
+def test_last_images_of_a_tag_are_found_by_their_digests(layout: Layout, tmp_path: Path) -> None:
+    """A rollout can be undone after its tag has moved; the oldest of many images of a tag are dropped."""
+    images = Images.load(tmp_path / "images.json")
+    described = [add_image(layout, FileTree(), cmd=[str(number)]) for number in range(13)]
+    for each in described:
+        load_image(images, tmp_path / "images", layout, each, f"{NAME}:v1")
+    again = Images.load(tmp_path / "images.json")
+    assert again.find(f"{NAME}:v1").args == ("12",)
+    assert again.find(f"{NAME}:v1@{described[2].digest}").args == ("2",)
+    with pytest.raises(ContainerError, match="not found"):
+        again.find(f"{NAME}@{described[1].digest}")
+    load_image(images, tmp_path / "images", layout, described[5], f"{NAME}:v1")
+    assert [image.version for image in images if described[5].digest in image.digests] == ["v1"]
 
 
 async def test_embedded_cluster_loads_an_image(layout: Layout, image: Descriptor) -> None:

@@ -69,8 +69,14 @@ class Image(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def identity(self) -> str:
-        """Returns the name with the version, as `navarch cluster image` lists it."""
+        """Returns the name with the version or, without one, with the digest, as `navarch cluster image` lists it."""
+        if self.root and not self.version:
+            return self.image_id
         return f"{self.name}:{self.version}" if self.version else self.name
+
+    def is_part_of(self, other: Image) -> bool:
+        """Returns whether this is the other unpacked image without its tag."""
+        return bool(self.root) and not self.version and (self.name, self.root) == (other.name, other.root)
 
     @property
     def image_id(self) -> str:

@@ -22,6 +22,7 @@ _log = logging.getLogger("navarch.nodes")
 
 _VARIABLE: Final = "NAVARCH_IMAGES"
 _MOST_BYTES: Final = 2**20
+_MOST_UNTAGGED: Final = 10  # as many as a Deployment has revisions
 _AT_BYTE: Final = re.compile(r"\(byte (\d+)\)")
 _REMEDY: Final = "fix the file, or remove it to have no added images"
 
@@ -83,9 +84,18 @@ class Images:
         return self._installed
 
     def add(self, image: Image) -> None:
-        """Adds the image, and replaces one of the same name and version. Raises `ConfigError` if the file is invalid."""
+        """Adds the image, and replaces one of the same name and version. Raises `ConfigError` if the file is invalid.
+
+        The last unpacked images that lost their tag to it are still found by their digests, so that a rollout can be undone.
+        """
         self._read_again()
-        self._added = [*(known for known in self._added if known.identity != image.identity), image]
+        others = [known for known in self._added if known.identity != image.identity and not known.is_part_of(image)]
+        untagged = [
+            msgspec.structs.replace(known, version="")
+            for known in self._added
+            if known.identity == image.identity and known.root not in {"", image.root}
+        ]
+        self._added = [*_without_oldest([*others, *untagged], image.name), image]
         self._save()
 
     def remove(self, identity: str) -> None:
@@ -136,6 +146,13 @@ class Images:
         except OSError as error:
             raise ConfigError(f"cannot write {self._path}: {error}") from error
         self._version = _version_of(self._path)
+
+
+def _without_oldest(images: list[Image], name: str) -> list[Image]:
+    """Returns the images without those of that name that have no tag, but for the newest."""
+    untagged = [image for image in images if image.root and image.name == name and not image.version]
+    dropped = {image.identity for image in untagged[:-_MOST_UNTAGGED]}
+    return [image for image in images if image.identity not in dropped]
 
 
 _Version = tuple[int, int, int]
