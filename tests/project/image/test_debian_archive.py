@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import io
@@ -207,6 +208,18 @@ async def test_interrupted_download_continues_where_it_ended(small: SmallArchive
     async with small.open(tmp_path) as archive:
         assert (await archive.fetch(packages))[0].read_bytes() == small.files[path]
     assert small.requests == [(path, "bytes=60-")]
+
+
+async def test_builds_that_fetch_the_same_package_do_not_disturb_each_other(
+    small: SmallArchive, tmp_path: Path
+) -> None:
+    """Each has a file of its own to write; the cache has the package once, and nothing unfinished."""
+    async with small.open(tmp_path) as archive:
+        packages = await archive.resolve(["app"], "amd64")
+        fetched = await asyncio.gather(*(archive.fetch(packages) for _ in range(4)))
+    assert all(files == fetched[0] for files in fetched)
+    assert [hashlib.sha256(file.read_bytes()).hexdigest() for file in fetched[0]] == [each.sha256 for each in packages]
+    assert list((tmp_path / "cache").rglob("*.part")) == []
 
 
 async def test_unfinished_download_of_other_bytes_is_begun_again(small: SmallArchive, tmp_path: Path) -> None:

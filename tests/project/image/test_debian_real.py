@@ -83,40 +83,55 @@ def test_base_has_no_broken_links(base: Base) -> None:
     assert [path for path, target in links if target is None or target not in base.tree] == []
 
 
+def _runs_here(base: Base) -> bool:
+    return base.architecture == {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+
+
+def _output(*command: str | Path, **environment: str) -> str:
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout.strip()
+
+
 def test_python_of_the_base_runs_with_its_own_loader(base: Base, tmp_path: Path) -> None:
     """The interpreter, its libraries and the certificates are those of the image, not of this machine."""
-    if base.architecture != {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]:
+    if not _runs_here(base):
         pytest.skip("of another machine")
     base.tree.write_to(tmp_path)
     loader = next(path for path, _ in base.tree if path.startswith("usr/lib") and "/ld-linux-" in path)
-    folder = tmp_path / "usr/lib" / f"{os.uname().machine}-linux-gnu"
+    libraries = tmp_path / "usr/lib" / f"{os.uname().machine}-linux-gnu"
     python = tmp_path / (base.tree.resolve("usr/local/bin/python3") or "")
-    environment = {
-        "PYTHONHOME": str(tmp_path / "usr"),
-        "PYTHONTZPATH": str(tmp_path / "usr/share/zoneinfo"),
-        "SSL_CERT_FILE": str(tmp_path / "etc/ssl/certs/ca-certificates.crt"),
-        "LD_LIBRARY_PATH": str(folder),
+    command = (tmp_path / loader, "--inhibit-cache", "--library-path", libraries, python, "-B", "-c", PROGRAM)
+    places = {
+        "PYTHONHOME": "usr",
+        "PYTHONTZPATH": "usr/share/zoneinfo",
+        "SSL_CERT_FILE": "etc/ssl/certs/ca-certificates.crt",
     }
-    command: list[str | Path] = [
-        tmp_path / loader,
-        "--inhibit-cache",
-        "--library-path",
-        folder,
-        python,
-        "-B",
-        "-c",
-        PROGRAM,
-    ]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert found.stderr == ""
-    assert found.stdout.strip() == str(VERSIONS[base.suite][0])
+    output = _output(*command, **{name: str(tmp_path / path) for name, path in places.items()})
+    assert output == str(VERSIONS[base.suite][0])
+
+
+def test_base_is_a_whole_root_file_system(base: Base, tmp_path: Path) -> None:
+    """As in a container, without any variable: Python under its short name, certificates, users and time zones."""
+    if not _runs_here(base):
+        pytest.skip("of another machine")
+    base.tree.write_to(tmp_path)
+    python = "/usr/local/bin/python3"
+    program = f"{PROGRAM}\nimport pwd\nassert pwd.getpwuid(65532).pw_name == 'nonroot'"
+    output = _output("/usr/bin/unshare", "--map-root-user", f"--root={tmp_path}", python, "-B", "-c", program)
+    assert output == str(VERSIONS[base.suite][0])
 
 
 async def test_the_same_functions_make_the_image_of_memcached(tmp_path: Path) -> None:
     """Other names give other images: memcached with its libraries, without Python, Perl or a shell."""
-    async with DebianArchive(DebianOptions(), tmp_path) as archive:
-        packages = await archive.resolve(["base-files", "memcached"], "amd64")
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    async with DebianArchive(DebianOptions(), tmp_path / "cache") as archive:
+        packages = await archive.resolve(["base-files", "memcached"], architecture)
         tree = base_tree(await archive.fetch(packages))
-    assert tree.resolve("usr/bin/memcached") == "usr/bin/memcached"
     assert len(packages) < 20
     assert not [path for path, _ in tree if path in {"usr/bin/perl", "usr/bin/sh", "usr/bin/dpkg"}]
+    root = tmp_path / "root"
+    root.mkdir()
+    tree.write_to(root)
+    output = _output("/usr/bin/unshare", "--map-root-user", f"--root={root}", "/usr/bin/memcached", "--version")
+    assert output.startswith("memcached 1.6")

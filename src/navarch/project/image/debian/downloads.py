@@ -8,6 +8,7 @@ import hashlib
 import os
 import random
 import re
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -194,19 +195,22 @@ def _file_errors(target: Path) -> Iterator[None]:
 
 @contextmanager
 def _part_of(target: Path) -> Iterator[IO[bytes]]:
-    """Yields the unfinished file, which this process alone writes; a process that comes second gets one of its own."""
+    """Yields the unfinished file, which nobody else writes; who comes second gets one of his own, which is not kept."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    path = target.with_name(f"{target.name}.part")
-    for place in (path, target.with_name(f"{target.name}.{os.getpid()}.part")):
-        with place.open("ab+") as part:
-            if _is_ours(part, place):
-                try:
-                    yield part
-                finally:
-                    if place != path:
-                        place.unlink(missing_ok=True)
-                return
-    raise ImageError(f"{path}: expected a download of this process alone, got another that has it open")
+    place = target.with_name(f"{target.name}.part")
+    with place.open("ab+") as part:
+        if _is_ours(part, place):
+            try:
+                yield part
+            finally:
+                if not os.fstat(part.fileno()).st_size:
+                    place.unlink(missing_ok=True)
+            return
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f"{target.name}.", suffix=".part", delete=False) as own:
+        try:
+            yield own
+        finally:
+            Path(own.name).unlink(missing_ok=True)
 
 
 def _is_ours(part: IO[bytes], place: Path) -> bool:
