@@ -47,10 +47,10 @@ class Program:
             code = thread.submit(run).result()
         return Result(code, *self._capsys.readouterr())
 
-    def json(self, *arguments: str) -> Any:
+    def json(self, *arguments: str, returncode: int = 0) -> Any:
         """What a command prints for programs."""
         result = self.run(*arguments, "--output", "json")
-        assert result.returncode == 0, result.stderr
+        assert result.returncode == returncode, result.stderr
         return json.loads(result.stdout)
 
     def kubeconfig(self, name: str = "dev") -> Config:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from cli.programs import Program
+from interrupts import heed_interrupts
 from navarch.api import Dynamic, Kind
 from navarch.client import Client
 from navarch.oci.layout import Layout
@@ -203,6 +206,19 @@ async def test_undeploy_asks_and_keeps_everything_without_a_yes(
     assert await http_cluster.get(DEPLOYMENTS, DEPLOYMENT, namespace=NAMESPACE)
 
 
+async def test_ctrl_c_leaves_a_deployment_that_the_next_run_completes(
+    program: Program, where: tuple[str, str], root: Path, http_cluster: Cluster
+) -> None:
+    """The command ends with 130, and says how to go on."""
+    code, told = interrupted(root, "deploy", "--wait", "0", *where)
+    assert code == 130
+    assert told.endswith("interrupted; the next navarch deploy completes the deployment\n")
+    assert program.json("status", *where, returncode=1)["state"] == "pending"
+    done = program.json("deploy", "--wait", "0", *where)
+    assert done["revision"] == 1
+    assert program.json("status", *where, returncode=1)["state"] == "deployed"
+
+
 async def test_built_image_is_loaded_into_an_embedded_cluster(program: Program, root: Path) -> None:
     """And named by its digest, so that a build under the same name rolls out; other clusters pull images themselves."""
     layout = Layout.create(root / "dist/image")
@@ -218,6 +234,27 @@ async def test_built_image_is_loaded_into_an_embedded_cluster(program: Program, 
     listed = program.json("cluster", "image", "list", "--name", "dev")
     assert [row["image"] for row in listed if row["from"] == "loaded"] == ["docker.io/library/controller:latest"]
     assert program.json("deploy", "--image", "other:v1", "--wait", "0", *where)["image"] == "other:v1"
+
+
+def interrupted(root: Path, *arguments: str) -> tuple[int, str]:
+    """The exit code of the command, and the rest of what it prints, after Ctrl-C while it applies objects."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "navarch", *arguments],
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,  # noqa: PLW1509 - it calls one function of C
+    ) as process:
+        assert process.stderr is not None
+        try:
+            while "applying ServiceAccount" not in process.stderr.readline():
+                assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            return process.wait(timeout=60), process.stderr.read()
+        finally:
+            process.kill()
 
 
 class _Terminal(io.StringIO):

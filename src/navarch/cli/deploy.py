@@ -49,10 +49,14 @@ def deploy(
     """
     project = _project(image, namespace)
     release = _release(project, image)
-    with progress(notes()) as say:
-        found = asyncio.run(
-            _deploy(project.root, release, kubeconfig, context, dry_run=dry_run, wait=wait, force=force, say=say)
-        )
+    try:
+        with progress(notes()) as say:
+            found = asyncio.run(
+                _deploy(project.root, release, kubeconfig, context, dry_run=dry_run, wait=wait, force=force, say=say)
+            )
+    except KeyboardInterrupt:
+        notes().print("interrupted; the next navarch deploy completes the deployment")
+        raise
     print_deployment(found, output)
 
 

@@ -88,6 +88,12 @@ def _show(found: Removal) -> None:
     console = notes()
     for each in [] if found.deletes_crds else found.crds:
         console.print(f"kept: CRD {each.crd} with {each.objects} objects (--delete-crds deletes them)", markup=False)
+    for name in [] if found.deletes_crds else found.release.converted:
+        console.print(
+            f"kept: the conversion of CRD {name}; until the operator is deployed again, its objects can be read only in the "
+            f"version in which they are stored",
+            markup=False,
+        )
     if found.foreign:
         shown = ", ".join(found.foreign[:5]) + (", ..." if len(found.foreign) > 5 else "")
         console.print(f"kept: namespace {found.release.namespace}, which also has {shown}", markup=False)

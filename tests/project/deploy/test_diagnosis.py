@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from navarch.client import Client, MergePatch
 from navarch.errors import DeployError
 from navarch.project.deploy.deployer import deploy_release, plan
 from navarch.project.deploy.diagnosis import PODS, Fault, current_pods, diagnose
+from navarch.project.deploy.readiness import until_ready
 from navarch.project.deploy.release import Release
+from navarch.testing import Cluster
 from project.deploy.deployments import NAMESPACE, deployed, with_object
 
 PERMISSIONS = (
@@ -167,10 +171,9 @@ async def test_deployment_that_is_gone(client: Client, release: Release) -> None
     assert (fault.cause, fault.detail) == ("rollout", "it does not exist")
 
 
-async def test_pods_that_no_node_can_run_are_reported(client: Client, release: Release, engine: str) -> None:
-    """The report has the obstacle, the cause and the remedy; the embedded cluster has a scheduler, the rig has none."""
-    if engine == "real":
-        pytest.skip("without a scheduler nobody says so")
+async def test_pods_that_no_node_can_run_are_reported(cluster: Cluster, release: Release) -> None:
+    """The report has the obstacle, the cause and the remedy. Only on the embedded cluster: the rig has no scheduler."""
+    client = cluster.client
     await deployed(client, release)
     await causes(client, release, "scheduling")
     with pytest.raises(DeployError) as failed:
@@ -178,3 +181,25 @@ async def test_pods_that_no_node_can_run_are_reported(client: Client, release: R
     assert "0 of 2 replicas are ready" in str(failed.value)
     assert "scheduling: Pod" in str(failed.value)
     assert "remedy: add nodes" in str(failed.value)
+
+
+async def test_cause_that_lasts_ends_the_wait(cluster: Cluster, release: Release) -> None:
+    """An image that cannot be pulled for half a minute is not waited for any longer."""
+    client = cluster.client
+    waiting = {"reason": "ErrImagePull", "message": "not found"}
+    assert await with_status(client, release, state={"waiting": waiting})
+    async with asyncio.TaskGroup() as group:
+        ended = group.create_task(outcome(until_ready(client, release, 600.0)))
+        while not ended.done():
+            await cluster.pass_time(5.0)
+    assert "image: Pod" in ended.result()
+    assert "within 3" in ended.result()
+
+
+async def outcome(waited: Coroutine[Any, Any, None]) -> str:
+    """The report of a wait that fails."""
+    try:
+        await waited
+    except DeployError as error:
+        return str(error)
+    return ""

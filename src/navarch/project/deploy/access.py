@@ -35,12 +35,25 @@ async def check_deploy(client: Client, release: Release, pruned: Iterable[Json],
         *await _verbs(client, written, _APPLY),
         *await _verbs(client, pruned, ("delete",)),
         *(Permission(verb, "", "secrets", "", release.namespace) for verb in _REVISIONS),
+        *_of_waiting(release),
     ]
     missing = await missing_permissions(client, wanted)
     lacking = [each for each in await _lacking(client, release) if each not in missing]
     if missing or lacking:
         note = _ESCALATION.format(count=len(lacking)) if lacking else ""
         await _refuse(client, release, "deploying", [*missing, *lacking], note)
+
+
+def _of_waiting(release: Release) -> Iterator[Permission]:
+    """Yields what shows whether the operator works; without events and logs only causes are unknown."""
+    for group, resource in (("", "pods"), ("apps", "replicasets")):
+        yield Permission("list", group, resource, "", release.namespace)
+    if release.lease:
+        yield Permission("get", "coordination.k8s.io", "leases", "", release.lease_namespace)
+    if release.webhook_configurations or release.converted:
+        yield Permission("list", "discovery.k8s.io", "endpointslices", "", release.namespace)
+    for kind, _ in release.webhook_configurations:
+        yield Permission("get", "admissionregistration.k8s.io", f"{kind.lower()}s")
 
 
 async def check_undeploy(client: Client, release: Release, deleted: Iterable[Json]) -> None:
