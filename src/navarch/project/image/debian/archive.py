@@ -23,7 +23,7 @@ from navarch.project.image.debian.package_index import DebianPackage, PackageInd
 from navarch.project.image.debian.release import SuiteRelease, archive_keys, verify_release
 from navarch.project.image.debian.resolution import resolve_packages
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 ARCHITECTURES: Final = ("amd64", "arm64")
 Progress = Callable[[int, int], None]
 """Called with the bytes that are there, and those that all packages have."""
@@ -168,11 +168,11 @@ class DebianArchive(AsyncCloseable):
         return await asyncio.to_thread(_decompressed, found, whole.size if whole is not None else _LARGEST_INDEX, name)
 
 
-async def _unless_one_fails(work: Sequence[Callable[[], Coroutine[Any, Any, Result]]]) -> list[Result]:
+async def _unless_one_fails(work: Sequence[Callable[[], Coroutine[Any, Any, T]]]) -> list[T]:
     """Returns the results in order. The first error ends the others: a mirror that is away would fail for each file."""
     turn = asyncio.Semaphore(_AT_ONCE)
 
-    async def in_turn(each: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    async def in_turn(each: Callable[[], Coroutine[Any, Any, T]]) -> T:
         async with turn:
             return await each()
 

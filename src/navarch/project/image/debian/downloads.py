@@ -25,7 +25,7 @@ from navarch._version import __version__
 from navarch.errors import ImageError
 from navarch.project.image.debian.mirrors import Proxies, shown
 
-Result = TypeVar("Result")
+T = TypeVar("T")
 Received = Callable[[int], None]
 """Called with the bytes of a file that are there."""
 _ATTEMPTS: Final = 4
@@ -149,7 +149,7 @@ class Downloads(AsyncCloseable):
                 )
             yield answer
 
-    async def _retried(self, url: str, attempt: Callable[[], Awaitable[Result]]) -> Result:
+    async def _retried(self, url: str, attempt: Callable[[], Awaitable[T]]) -> T:
         delays = BackoffDelays(Backoff(), self._random)
         fault: Exception | None = None
         for _ in range(_ATTEMPTS):
