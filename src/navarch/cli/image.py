@@ -13,6 +13,7 @@ import typer
 
 from navarch.cli.image_load import load
 from navarch.cli.output import Output, notes, print_json, print_table
+from navarch.cli.registry_options import PlainHttp, registry_options
 
 if TYPE_CHECKING:
     from navarch.oci.documents import Descriptor
@@ -34,7 +35,6 @@ FindLinks = Annotated[
     list[str] | None, typer.Option(metavar="FOLDER", help="A folder or page of wheels; may be repeated.")
 ]
 NoIndex = Annotated[bool, typer.Option("--no-index", help="Take wheels from --find-links alone.")]
-PlainHttp = Annotated[bool, typer.Option("--plain-http", help="Talk to the registry without TLS.")]
 Mirror = Annotated[str, typer.Option(metavar="URL", help="The mirror of Debian; by default apt's.")]
 
 
@@ -123,7 +123,7 @@ def push(name: ImageName = "", *, plain_http: PlainHttp = False, output: Output 
 
     Credentials come from Docker's configuration. With another NAME, the project's image is pushed under that one.
     """
-    from navarch.oci.registry import RegistryClient, RegistryOptions, TransferProgress  # noqa: PLC0415 - as above
+    from navarch.oci.registry import RegistryClient, TransferProgress  # noqa: PLC0415 - as above
     from navarch.project.image.push import push_image, push_reference  # noqa: PLC0415 - as above
 
     project = _project()
@@ -139,7 +139,7 @@ def push(name: ImageName = "", *, plain_http: PlainHttp = False, output: Output 
                 )
 
         async def send() -> PushedImage:
-            async with RegistryClient(RegistryOptions(plain_http=plain_http)) as client:
+            async with RegistryClient(registry_options(plain_http=plain_http)) as client:
                 return await push_image(client, project, wanted, moved)
 
         pushed = asyncio.run(send())
@@ -223,11 +223,10 @@ def _pip_options(
 
 
 def _base(project: Project, cache: BuildCache, mirror: str, *, plain_http: bool) -> BaseSource:
-    from navarch.oci.registry import RegistryOptions  # noqa: PLC0415 - as above
     from navarch.project.image.base_sources import open_base  # noqa: PLC0415 - as above
     from navarch.project.image.debian.archive import DebianOptions  # noqa: PLC0415 - as above
 
-    return open_base(project, cache, RegistryOptions(plain_http=plain_http), DebianOptions(mirror=mirror or None))
+    return open_base(project, cache, registry_options(plain_http=plain_http), DebianOptions(mirror=mirror or None))
 
 
 def _find(name: str) -> tuple[Layout, Descriptor]:

@@ -32,13 +32,13 @@ class Interruption(Exception):  # noqa: N818 - no error yet: another attempt may
         self.after = after
 
 
-class _Fault(msgspec.Struct):
+class _RegistryFault(msgspec.Struct):
     code: str = ""
     message: str = ""
 
 
 class _RegistryErrorBody(msgspec.Struct):
-    errors: list[_Fault] = []
+    errors: list[_RegistryFault] = []
 
 
 def place(url: URL) -> str:
