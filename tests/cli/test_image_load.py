@@ -12,7 +12,10 @@ from navarch.k8s.core.v1 import Container, Pod, PodSpec
 from navarch.oci.archive import write_archive
 from navarch.oci.documents import Platform
 from navarch.oci.layout import Layout
+from navarch.oci.reference import Reference
+from navarch.project.project import Project
 from oci.tiny_images import add_image, with_programs
+from project.small_project import write_project
 
 NAME = "registry.example.com/team/app:v1"
 SECONDS = 60.0
@@ -67,6 +70,19 @@ def test_what_is_no_image_is_not_loaded(made: Program, layout: Layout, tmp_path:
     result = made.run("image", "load", f"oci:{layout.folder}", "--cluster", "no-such")
     assert "there is no cluster 'no-such'" in result.stderr
     assert not [row for row in made.json("cluster", "image", "list", "--name", "dev") if row["from"] == "loaded"]
+
+
+def test_image_of_the_project_is_loaded(made: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a source it is the built image, under its own name or another; before a build there is none."""
+    root = tmp_path / "project"
+    write_project(root)
+    monkeypatch.chdir(root)
+    assert "run: navarch image build" in made.run("image", "load", "--cluster", "dev").stderr
+    layout = Layout.create(root / "dist" / "image")
+    built = Project.find(root).settings.image
+    layout.tag(str(Reference.parse(built)), add_image(layout, with_programs()))
+    assert [row["image"] for row in made.json("image", "load", "--cluster", "dev")] == [str(Reference.parse(built))]
+    assert [row["image"] for row in made.json("image", "load", NAME, "--cluster", "dev")] == [NAME]
 
 
 async def test_running_cluster_runs_a_loaded_image(program: Program, layout: Layout) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ def load(
         str,
         typer.Argument(
             metavar="[NAME | oci:PATH]",
-            help="A built image of this project, by default its only one; or a folder with an OCI layout, or an OCI archive.",
+            help="The built image of this project, under its own name or another; or an OCI layout or archive.",
         ),
     ] = "",
     cluster: Annotated[str, typer.Option(help="The name of the embedded cluster.")] = "default",
@@ -41,8 +41,8 @@ def load(
     folder = existing(cluster)
     images, unpacked = Images.load(folder.images), unpacked_images(folder.machines)
     rows = []
-    with _opened(source) as layout, notes().status("unpacking"):
-        for name, descriptor in _chosen(layout, "" if source.startswith("oci:") else source, alias):
+    with _images_of(source, alias) as (layout, chosen), notes().status("unpacking"):
+        for name, descriptor in chosen:
             loaded = load_image(images, unpacked, layout, descriptor, name)
             rows.append({"image": loaded.identity, "digest": loaded.digests[0], "cluster": folder.name})
     print_rows(rows, output, empty="there is no image")
@@ -65,7 +65,7 @@ def load_built_image(host: str, root: Path, image: str, *, dry_run: bool = False
     if folder is None or not (root / _LAYOUT).is_dir():
         return ""
     meant = Reference.parse(image)
-    with opened(root / _LAYOUT) as layout:
+    with _reading(root), opened(root / _LAYOUT) as layout:
         for descriptor in layout.roots:
             name = _name(descriptor)
             if name and _is_meant(Reference.parse(name), descriptor, meant):
@@ -81,36 +81,42 @@ def _is_meant(name: Reference, descriptor: Descriptor, meant: Reference) -> bool
 
 
 @contextmanager
-def _opened(source: str) -> Iterator[Layout]:
+def _images_of(source: str, alias: str) -> Iterator[tuple[Layout, list[tuple[str, Descriptor]]]]:
+    """Opens a layout, and returns the images to load with their names: all of `oci:PATH`, else a built one."""
     from navarch.oci.archive import opened  # noqa: PLC0415 - as above
+    from navarch.project.image.push import find_image  # noqa: PLC0415 - as above
     from navarch.project.project import Project  # noqa: PLC0415 - as above
 
-    named = Path(source.removeprefix("oci:")) if source.startswith("oci:") else None
-    with opened(named or Project.find(Path.cwd()).root / _LAYOUT) as layout:
-        yield layout
+    if source.startswith("oci:"):
+        with opened(Path(source.removeprefix("oci:"))) as layout:
+            yield layout, _named_images(layout, alias)
+        return
+    project = Project.find(Path.cwd())
+    name = source or project.settings.image
+    find_image(project, name)
+    with _reading(project.root):
+        layout, descriptor = find_image(project, name)
+        yield layout, [(alias or name, descriptor)]
 
 
-def _chosen(layout: Layout, wanted: str, alias: str) -> list[tuple[str, Descriptor]]:
-    """Returns the images to load, by name: the wanted one, else all of them."""
+def _reading(root: Path) -> AbstractContextManager[None]:
+    """Waits until no build changes the project's images, and keeps others from it."""
+    from navarch.project.image.build import LAYOUT_FOLDER, LOCK  # noqa: PLC0415 - as above
+    from navarch.project.image.build_cache import lock_file  # noqa: PLC0415 - as above
+
+    return lock_file(root / LAYOUT_FOLDER / LOCK, shared=True)
+
+
+def _named_images(layout: Layout, alias: str) -> list[tuple[str, Descriptor]]:
     from navarch.errors import ImageError  # noqa: PLC0415 - as above
-    from navarch.oci.reference import Reference  # noqa: PLC0415 - as above
 
-    roots = [(_name(each), each) for each in layout.roots]
-    if wanted:
-        meant = str(Reference.parse(wanted))
-        roots = [(name, each) for name, each in roots if name and str(Reference.parse(name)) == meant]
-    if wanted and not roots:
-        there = ", ".join(layout.names) or "none"
-        raise ImageError(
-            f"expected a built image {wanted!r}, got {there}; build it with `navarch image build`, or name a layout as oci:PATH"
-        )
-    if not roots:
-        raise ImageError(
-            f"{layout.folder}: expected an image, got an empty layout; build it with `navarch image build`"
-        )
-    if alias and len(roots) > 1:
-        raise ImageError(f"expected one image for --as, got {', '.join(name for name, _ in roots)}; name one of them")
-    chosen = [(alias or name, each) for name, each in roots]
+    images = [each for each in layout.roots if layout.manifest(each).subject is None]  # no SBOMs and signatures
+    chosen = [(alias or _name(each), each) for each in images]
+    if not chosen:
+        raise ImageError(f"{layout.folder}: expected an image, got an empty layout")
+    if alias and len(chosen) > 1:
+        there = ", ".join(_name(each) or each.digest for each in images)
+        raise ImageError(f"{layout.folder}: expected one image for --as, got {there}")
     if not all(name for name, _ in chosen):
         raise ImageError(f"{layout.folder}: expected images with names, got one without; give it one with --as NAME")
     return chosen
