@@ -13,6 +13,17 @@ from rig.cluster import Cluster
 from rig.errors import BuildError, MissingToolError, RigError, WaitError
 from rig.image import PROBE_IMAGE
 from rig.named import find
+from rig.nodefiles import REGISTRY_NAME
 from rig.starting import running
 
-__all__ = ["PROBE_IMAGE", "BuildError", "Cluster", "MissingToolError", "RigError", "WaitError", "find", "running"]
+__all__ = [
+    "PROBE_IMAGE",
+    "REGISTRY_NAME",
+    "BuildError",
+    "Cluster",
+    "MissingToolError",
+    "RigError",
+    "WaitError",
+    "find",
+    "running",
+]

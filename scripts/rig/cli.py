@@ -12,6 +12,7 @@ from typing import Any
 from rig import build, named, programs
 from rig.cluster import Cluster
 from rig.errors import RigError
+from rig.nodefiles import REGISTRY_NAME
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -72,6 +73,8 @@ def _up(options: argparse.Namespace) -> int:
     begun = time.monotonic()
     cluster = named.up(options.name, node=options.node)
     print(f"cluster {options.name!r} is up after {time.monotonic() - begun:.1f} s at {cluster.url}", file=sys.stderr)
+    if cluster.registry:
+        print(f"push to {cluster.registry} (plain HTTP); pods pull it as {REGISTRY_NAME}", file=sys.stderr)
     print(cluster.kubeconfig)
     return 0
 
@@ -109,12 +112,13 @@ def _status(options: argparse.Namespace) -> int:
 
 def _row(name: str, cluster: Cluster | None) -> dict[str, str | None]:
     if cluster is None:
-        return {"name": name, "state": "down", "url": None, "node": None, "kubeconfig": None}
+        return {"name": name, "state": "down", "url": None, "node": None, "registry": None, "kubeconfig": None}
     state = "ready" if cluster.get("/readyz") else "not ready"
     return {
         "name": name,
         "state": state,
         "url": cluster.url,
         "node": cluster.node,
+        "registry": cluster.registry,
         "kubeconfig": str(cluster.kubeconfig),
     }

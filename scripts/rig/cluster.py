@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from rig import asking, programs
+from rig import asking, nodefiles, programs
 from rig.errors import RigError
 from rig.process import CLEAN_ENVIRONMENT, Daemon
 from rig.waiting import wait_for
 
-_NOT_PATHS = {"url", "etcd_url", "token", "node"}
+_NOT_PATHS = {"url", "etcd_url", "token", "node", "machine_address", "registry"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Cluster:
     client_key: Path
     node: str | None = None
     """The name of the real node, if there is one."""
+    machine_address: str | None = None
+    """Where pods and the node's containerd reach programs of this machine that listen there, if there is a node."""
+    registry: str | None = None
+    """Where to push images, as `HOST:PORT` without TLS; in the cluster their names begin with `REGISTRY_NAME`."""
     daemons: Mapping[str, Daemon] = field(default_factory=dict, repr=False, compare=False)
     """The control plane's processes by program name; empty in any process but the one that started them."""
 
@@ -58,6 +63,20 @@ class Cluster:
     def get(self, path: str) -> bytes | None:
         """Read one path of the API as administrator; None if the server does not answer with success."""
         return asking.get(self.url + path, ca_file=self.ca_file, token=self.token)
+
+    def add_registry(self, name: str, url: str) -> None:
+        """Have the node pull images whose names begin with `name` (`registry.test:5000`) from a registry's URL.
+
+        The registry must listen on `machine_address`, since the node sees nothing else. Holds from the next pull on.
+        Raises RigError if it listens elsewhere, or if there is no node.
+        """
+        if self.machine_address is None:
+            raise RigError("expected a cluster with a node, got one without: nothing pulls images here")
+        if urlsplit(url).hostname != self.machine_address:
+            raise RigError(f"expected a registry on {self.machine_address}, which the node can reach, got {url}")
+        folder = self.folder / "registries" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "hosts.toml").write_text(nodefiles.registry_hosts(url))
 
     def log(self, program: str) -> Path:
         """Return the file with the output of one of the cluster's programs."""

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from rig import programs
 from rig.certificates import Pair
+from rig.traces import Network
 
 LOOPBACK = "127.0.0.1"
 SERVICE_RANGE = "10.0.0.0/24"
+"""Of a cluster without a node, where nothing answers at a service's address. One with a node has a range of its own."""
 UNROUTED = "203.0.113.1"
 """What the API server advertises when there are no pods to reach it: an address for documentation (RFC 5737).
 It refuses a loopback address there, and without the flag it would take the address of some network card."""
@@ -17,7 +19,7 @@ It refuses a loopback address there, and without the flag it would take the addr
 
 @dataclass(frozen=True)
 class Ports:
-    """The loopback ports of one cluster."""
+    """The ports of one cluster, all on loopback but the API server's if there is a node."""
 
     etcd: int
     etcd_peer: int
@@ -38,12 +40,18 @@ class Plan:
     service_account_key: Path
     tokens: Path
     kubeconfig: Path
-    advertised: str = UNROUTED
+    network: Network | None = None
+    """The network that this machine shares with the node, if there is one."""
+
+    @property
+    def address(self) -> str:
+        """Where the API server listens: where pods reach it, if there are any."""
+        return self.network.machine if self.network else LOOPBACK
 
     @property
     def url(self) -> str:
         """The API server's address."""
-        return f"https://{LOOPBACK}:{self.ports.apiserver}"
+        return f"https://{self.address}:{self.ports.apiserver}"
 
     @property
     def etcd_url(self) -> str:
@@ -73,14 +81,28 @@ def apiserver(plan: Plan, extra: tuple[str, ...] = ()) -> list[str]:
     return [
         str(programs.APISERVER.path),
         f"--etcd-servers={plan.etcd_url}",
-        f"--bind-address={LOOPBACK}",
+        f"--bind-address={plan.address}",
         f"--secure-port={plan.ports.apiserver}",
-        f"--advertise-address={plan.advertised}",
-        f"--service-cluster-ip-range={SERVICE_RANGE}",
+        *_services(plan.network),
         "--authorization-mode=Node,RBAC",
         *_identity(plan),
         "--allow-privileged=true",
         *extra,
+    ]
+
+
+def _services(network: Network | None) -> list[str]:
+    """Return the flags about services: the API server's own, and how it reaches those of webhooks.
+
+    With a node it asks a service's pods directly. It then refuses services of the type ExternalName, by which tests
+    without a node have their webhooks called.
+    """
+    if network is None:
+        return [f"--advertise-address={UNROUTED}", f"--service-cluster-ip-range={SERVICE_RANGE}"]
+    return [
+        f"--advertise-address={network.machine}",
+        f"--service-cluster-ip-range={network.services}",
+        "--enable-aggregator-routing=true",
     ]
 
 

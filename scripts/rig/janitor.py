@@ -63,7 +63,8 @@ def clean(folder: Path) -> None:
             traces.remove(folder)
             if folder.exists():
                 shutil.rmtree(folder)
-        except OSError:  # killed processes may still be closing their files or leaving their control group
+        except (OSError, RigError):
+            # Killed processes may still be closing their files, or leaving their control group and their network.
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

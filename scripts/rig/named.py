@@ -102,7 +102,7 @@ def supervise(name: str, *, node: bool) -> None:
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    with running(folder=folder, node=node) as cluster:
+    with running(folder=folder, node=node, registry=node) as cluster:
         _write(folder / "cluster.json", cluster.to_json())
         ended.wait()
 

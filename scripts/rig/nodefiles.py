@@ -12,6 +12,11 @@ from rig.packages import CNI_PLUGINS
 from rig.traces import Network
 
 NODE_NAME = "rig-node"
+CLUSTER_DOMAIN = "cluster.local"
+REGISTRY_NAME = "registry.test:5000"
+"""How the names of images begin that the node pulls from the rig's own registry."""
+PROXY_HEALTH_PORT = 10256
+DNS_READY_PORT = 8181
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 """In the node's own /run, which nobody outside sees; so the path is short however long the cluster's folder is."""
 
@@ -46,6 +51,9 @@ sandbox_image = "{PROBE_IMAGE}"
 # Without this runc dies with "can't get final child's PID from pipe" where a negative score is not allowed.
 restrict_oom_score_adj = true
 
+[plugins."io.containerd.grpc.v1.cri".registry]
+config_path = "{plan.folder}/registries"
+
 [plugins."io.containerd.grpc.v1.cri".containerd]
 snapshotter = "overlayfs"
 
@@ -55,12 +63,82 @@ conf_dir = "{plan.folder}/cni"
 """
 
 
+def registry_hosts(url: str) -> str:
+    """Return containerd's file about one registry: images are pulled from the URL, and from nowhere else."""
+    return f"""\
+server = "{url}"
+
+[host."{url}"]
+capabilities = ["pull", "resolve"]
+"""
+
+
 def cni(plan: NodePlan) -> dict[str, Any]:
-    """Return the pod network: addresses on the bridge, no gateway, no translation, no forwarding."""
-    pods = {"subnet": str(plan.network.subnet), "rangeStart": str(plan.network.subnet[10])}
-    addresses = {"type": "host-local", "dataDir": str(plan.folder / "addresses"), "ranges": [[pods]]}
-    bridge = {"type": "bridge", "bridge": plan.network.bridge, "ipam": addresses}
-    return {"cniVersion": "0.4.0", "name": "navarch-rig", "plugins": [bridge]}
+    """Return the pod network: routes to pods, services and this machine, none to the world, and no translation.
+
+    Each pod has a cable of its own to the node: packets between two pods pass the node's routing, and so kube-proxy's
+    rules, in both directions, without the kernel's module that shows a bridge's packets to iptables.
+    """
+    network = plan.network
+    pods = {"subnet": str(network.pods), "rangeStart": str(network.pods[10]), "gateway": str(network.pods[1])}
+    routes = [{"dst": str(network.services)}, {"dst": str(network.link)}]
+    addresses = {
+        "type": "host-local",
+        "dataDir": str(plan.folder / "addresses"),
+        "ranges": [[pods]],
+        "routes": routes,
+    }
+    return {"cniVersion": "0.4.0", "name": "navarch-rig", "plugins": [{"type": "ptp", "ipam": addresses}]}
+
+
+def proxy(plan: NodePlan, kubeconfig: Path) -> dict[str, Any]:
+    """Return kube-proxy's configuration; the limits on connections are the whole machine's and stay as they are."""
+    return {
+        "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
+        "kind": "KubeProxyConfiguration",
+        "mode": "iptables",
+        "clientConnection": {"kubeconfig": str(kubeconfig)},
+        "hostnameOverride": NODE_NAME,
+        "bindAddress": plan.network.node,
+        "clusterCIDR": str(plan.network.pods),
+        "nodePortAddresses": ["primary"],
+        "conntrack": {"maxPerCore": 0, "min": 0},
+        "healthzBindAddress": f"{plan.network.node}:{PROXY_HEALTH_PORT}",
+    }
+
+
+def dns(plan: NodePlan, kubeconfig: Path) -> str:
+    """Return CoreDNS's configuration: it answers for the cluster's names and addresses, and refuses all others."""
+    return f"""\
+{CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {{
+    errors
+    ready {plan.network.node}:{DNS_READY_PORT}
+    kubernetes {CLUSTER_DOMAIN} in-addr.arpa ip6.arpa {{
+        kubeconfig {kubeconfig}
+    }}
+}}
+"""
+
+
+def dns_service(plan: NodePlan) -> list[dict[str, Any]]:
+    """Return the service kube-dns, whose endpoint is the node itself."""
+    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
+    metadata = {"namespace": "kube-system", "name": "kube-dns"}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {"clusterIP": plan.network.dns, "ports": ports},
+    }
+    endpoints = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": metadata | {"labels": {"kubernetes.io/service-name": "kube-dns"}},
+        "addressType": "IPv4",
+        "ports": ports,
+        "endpoints": [{"addresses": [plan.network.node], "nodeName": NODE_NAME, "conditions": {"ready": True}}],
+    }
+    return [service, endpoints]
 
 
 def kubelet(plan: NodePlan) -> dict[str, Any]:
@@ -72,15 +150,17 @@ def kubelet(plan: NodePlan) -> dict[str, Any]:
         "podLogsDir": str(plan.folder / "pods"),
         "volumePluginDir": str(plan.folder / "volume-plugins"),
         "resolvConf": str(plan.folder / "resolv.conf"),
+        "clusterDNS": [plan.network.dns],
+        "clusterDomain": CLUSTER_DOMAIN,
         **_serving(plan),
         **_resources(plan),
     }
 
 
 def _serving(plan: NodePlan) -> dict[str, Any]:
-    """Serve on the bridge, to the API server only, and leave the machine's iptables alone."""
+    """Serve on the bridge, to the API server only, and leave iptables to kube-proxy."""
     return {
-        "address": plan.network.address,
+        "address": plan.network.node,
         "healthzPort": 0,
         "tlsCertFile": str(plan.serving.certificate),
         "tlsPrivateKeyFile": str(plan.serving.key),
@@ -115,5 +195,5 @@ def kubelet_command(plan: NodePlan, program: Path, kubeconfig: Path) -> list[str
         f"--kubeconfig={kubeconfig}",
         f"--root-dir={plan.folder / 'kubelet'}",
         f"--hostname-override={NODE_NAME}",
-        f"--node-ip={plan.network.address}",
+        f"--node-ip={plan.network.node}",
     ]

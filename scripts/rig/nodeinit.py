@@ -1,9 +1,10 @@
-"""Process 1 of a node: runs containerd and the kubelet where they can be removed without a trace.
+"""Process 1 of a node: runs containerd, kubelet, kube-proxy and CoreDNS where they can be removed without a trace.
 
-It is started in a process namespace and a mount namespace of its own. When process 1 of a process namespace ends,
-the kernel kills every process in it: kubelet, containerd, its shims, every container. When the last process of a
-mount namespace is gone, so are its mounts: root file systems, volumes, network namespaces. So a node needs no
-stopping beyond the end of this process, and no death of ours, however sudden, leaves anything behind.
+It is started in a process namespace, a mount namespace and a network namespace of its own. When process 1 of a process
+namespace ends, the kernel kills every process in it: kubelet, containerd, its shims, every container. When the last
+process of a mount namespace is gone, so are its mounts: root file systems, volumes, the network namespaces of pods. With
+the network namespace go its interfaces, routes and iptables rules. So a node needs no stopping beyond the end of this
+process, and no death of ours, however sudden, leaves anything behind.
 
 It reads one command per line from its standard input, as JSON `{"command": [...], "log": "..."}`, starts it, and ends
 when the input ends or when a program it started ends. It reaps the orphans, as process 1 must.

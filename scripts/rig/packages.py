@@ -21,7 +21,7 @@ PACKAGE_OF = {
     "mount": "mount",
     "nsenter": "util-linux",
     "unshare": "util-linux",
-    str(CNI_PLUGINS / "bridge"): "containernetworking-plugins",
+    str(CNI_PLUGINS / "ptp"): "containernetworking-plugins",
     str(CNI_PLUGINS / "host-local"): "containernetworking-plugins",
 }
 """Which package brings which program."""

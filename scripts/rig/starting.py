@@ -14,16 +14,23 @@ from rig import node as nodes
 from rig.certificates import Authority, write_key
 from rig.cluster import Cluster
 from rig.commands import Plan, Ports
+from rig.errors import RigError
 from rig.janitor import Janitor
-from rig.nodefiles import NODE_NAME, NodePlan
+from rig.nodefiles import CLUSTER_DOMAIN, NODE_NAME, REGISTRY_NAME, NodePlan
 from rig.process import Daemon
+from rig.traces import Network
 from rig.waiting import wait_for
 
 STEP_LIMIT = 60.0
 """Seconds for each step of a start; a start takes about four in all, on a busy machine much more."""
 
-SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
-"""How pods address the API server: its service's names and the first address of the service range."""
+SERVICE_NAMES = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    f"kubernetes.default.svc.{CLUSTER_DOMAIN}",
+)
+"""How pods address the API server, beside the first address of the service range."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,7 @@ class Options:
     etcd: Path | None = None
     apiserver_flags: tuple[str, ...] = ()
     scheduler: bool = False
+    registry: bool = False
 
 
 @contextmanager
@@ -43,15 +51,19 @@ def running(
     etcd: Path | None = None,
     apiserver_flags: tuple[str, ...] = (),
     scheduler: bool = False,
+    registry: bool = False,
     folder: Path | None = None,
     progress: build.Report = build.report,
 ) -> Iterator[Cluster]:
     """Run a cluster for the length of a `with` block; nothing of it remains afterwards.
 
-    `node` adds a scheduler and a real node (needs root), `scheduler` a scheduler alone; `etcd` is another etcd program
-    than the rig's own. `folder` is made for the cluster and removed with it; by default it is a temporary one. Programs
-    that are missing are built first, which takes minutes once. Raises RigError, with everything stopped, if the cluster does not come up.
+    `node` adds a scheduler and a real node (needs root), `registry` a registry from which that node pulls, `scheduler`
+    a scheduler alone; `etcd` is another etcd program than the rig's own. `folder` is made for the cluster and removed
+    with it; by default it is a temporary one. Programs that are missing are built first, which takes minutes once. Raises
+    RigError, with everything stopped, if the cluster does not come up.
     """
+    if registry and not node:
+        raise RigError("expected a node with the registry, got none: nothing would pull from it")
     build.build(_programs(node=node, scheduler=scheduler), progress=progress)
     if node:
         packages.ensure(progress)
@@ -60,7 +72,7 @@ def running(
         janitor = Janitor(folder)
         stack.callback(janitor.dismiss)
         janitor.start()
-        yield _start(stack, folder, Options(node, etcd, apiserver_flags, scheduler))
+        yield _start(stack, folder, Options(node, etcd, apiserver_flags, scheduler, registry))
 
 
 def _programs(*, node: bool, scheduler: bool) -> tuple[programs.Program, ...]:
@@ -87,13 +99,27 @@ def _start(stack: ExitStack, folder: Path, options: Options) -> Cluster:
     node_plan = nodes.plan(folder, authority)
     cluster = _start_control_plane(stack, _plan(stack, folder, authority, node_plan), authority, options)
     nodes.start(stack, node_plan, authority, cluster)
-    return cluster
+    return _add_registry(stack, cluster, node_plan.network) if options.registry else cluster
+
+
+def _add_registry(stack: ExitStack, cluster: Cluster, network: Network) -> Cluster:
+    """Serve a registry where the node sees it."""
+    from navarch.oci.registry_server import (  # noqa: PLC0415 - the janitor and clusters without it start sooner
+        RegistryServerOptions,
+        serve_in_thread,
+    )
+
+    options = RegistryServerOptions(host=network.machine)
+    address = stack.enter_context(serve_in_thread(cluster.folder / "images", options))
+    cluster.add_registry(REGISTRY_NAME, f"http://{address}")
+    return replace(cluster, registry=address)
 
 
 def _plan(stack: ExitStack, folder: Path, authority: Authority, node_plan: NodePlan | None = None) -> Plan:
     """Choose ports, which are the cluster's until the stack unwinds, and write keys and certificates."""
-    advertised = node_plan.network.address if node_plan else commands.UNROUTED
-    hosts = [commands.LOOPBACK, "localhost", *SERVICE_NAMES, advertised]
+    network = node_plan.network if node_plan else None
+    hosts = [commands.LOOPBACK, "localhost", *SERVICE_NAMES]
+    hosts += [network.machine, str(network.services[1])] if network else ["10.0.0.1"]
     return Plan(
         folder=folder,
         ports=Ports(*stack.enter_context(ports.reserved(5))),
@@ -103,11 +129,11 @@ def _plan(stack: ExitStack, folder: Path, authority: Authority, node_plan: NodeP
         service_account_key=write_key(folder / "certificates" / "service-accounts.key"),
         tokens=folder / "tokens.csv",
         kubeconfig=folder / "kubeconfig.yaml",
-        advertised=advertised,
+        network=network,
     )
 
 
-def _describe(plan: Plan, authority: Authority, *, node: bool) -> Cluster:
+def _describe(plan: Plan, authority: Authority) -> Cluster:
     """Make an administrator, once with a token and once with a certificate, and write both kubeconfigs."""
     token = secrets.token_hex(16)
     plan.tokens.touch(mode=0o600)
@@ -125,14 +151,15 @@ def _describe(plan: Plan, authority: Authority, *, node: bool) -> Cluster:
         certificate_kubeconfig=kubeconfig.write(plan.folder / "kubeconfig-certificate.yaml", by_certificate),
         client_certificate=admin.certificate,
         client_key=admin.key,
-        node=NODE_NAME if node else None,
+        node=NODE_NAME if plan.network else None,
+        machine_address=plan.network.machine if plan.network else None,
     )
 
 
 def _start_control_plane(stack: ExitStack, plan: Plan, authority: Authority, options: Options) -> Cluster:
     """Start etcd, the API server and the controllers, each when the one before is ready."""
     daemons: dict[str, Daemon] = {}
-    cluster = replace(_describe(plan, authority, node=options.node), daemons=daemons)
+    cluster = replace(_describe(plan, authority), daemons=daemons)
 
     def launch(name: str, command: list[str]) -> Daemon:
         daemons[name] = Daemon(name, command, cluster.log(name))

@@ -1,6 +1,7 @@
-"""What a node leaves in the kernel beyond its processes and their mounts: one bridge and one control group.
+"""What a node leaves in the kernel beyond its processes and namespaces: one bridge and one control group.
 
-Both carry a name derived from the cluster's folder, so whoever knows the folder can remove them.
+Both carry a name derived from the cluster's folder, so whoever knows the folder can remove them. The bridge joins this
+machine with the network namespace of the node, in which everything else is: pods, routes, kube-proxy's rules.
 """
 
 from __future__ import annotations
@@ -18,26 +19,59 @@ from rig.errors import RigError
 from rig.locking import turn
 from rig.process import CLEAN_ENVIRONMENT
 
-POD_RANGES = ipaddress.IPv4Network("10.203.0.0/16")
+RANGES = ipaddress.IPv4Network("10.204.0.0/16")
 CONTROL_GROUPS = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
 class Network:
-    """A bridge and the pod addresses on it; the first is the machine's own, which is also the node's."""
+    """The addresses of one cluster: a quarter each for the bridge, the pods and the services."""
 
     bridge: str
-    subnet: ipaddress.IPv4Network
+    addresses: ipaddress.IPv4Network
 
     @property
-    def address(self) -> str:
-        """The machine's address on the bridge."""
-        return str(self.subnet[1])
+    def link(self) -> ipaddress.IPv4Network:
+        """The range of the bridge."""
+        return self._quarter(0)
+
+    @property
+    def pods(self) -> ipaddress.IPv4Network:
+        """The range of the pods."""
+        return self._quarter(1)
+
+    @property
+    def services(self) -> ipaddress.IPv4Network:
+        """The range of the services."""
+        return self._quarter(2)
+
+    @property
+    def machine(self) -> str:
+        """The address of this machine on the bridge, where the API server listens."""
+        return str(self.link[1])
+
+    @property
+    def node(self) -> str:
+        """The node's address on the bridge."""
+        return str(self.link[2])
+
+    @property
+    def dns(self) -> str:
+        """The address of the service kube-dns."""
+        return str(self.services[10])
+
+    def _quarter(self, number: int) -> ipaddress.IPv4Network:
+        return list(self.addresses.subnets(prefixlen_diff=2))[number]
 
 
 def bridge_of(folder: Path) -> str:
     """Return the name of a cluster's bridge (an interface name has at most 15 characters)."""
     return f"nvrig-{_tag(folder)}"
+
+
+def port_of(folder: Path) -> str:
+    """Return the name of this machine's end of the cable between a cluster's bridge and its node."""
+    return f"nvport-{_tag(folder)}"
 
 
 def control_group_of(folder: Path) -> str:
@@ -46,24 +80,45 @@ def control_group_of(folder: Path) -> str:
 
 
 def make_network(folder: Path) -> Network:
-    """Make the bridge with an address range that no other interface of this machine has.
+    """Make the bridge, with addresses that no other interface of this machine has, and the routes to the node.
 
-    It has no route to anywhere and nothing is translated: a pod reaches other pods and this machine, nothing else.
+    The routes stay when the node is gone: no packet to a pod or a service can take the machine's way to the world.
     """
     with turn(folders.cache() / ".network.lock"):  # from finding a free range to taking it
         network = Network(bridge_of(folder), find_free_range(_ranges_in_use()))
         _ip("link", "add", network.bridge, "type", "bridge")
-        _ip("address", "add", f"{network.address}/{network.subnet.prefixlen}", "dev", network.bridge)
+        _ip("address", "add", f"{network.machine}/{network.link.prefixlen}", "dev", network.bridge)
     _ip("link", "set", network.bridge, "up")
+    for destination in (network.pods, network.services):
+        _ip("route", "add", str(destination), "via", network.node, "dev", network.bridge)
     return network
 
 
+def attach_node(folder: Path, network: Network, process_1: int) -> None:
+    """Lay a cable from the bridge into the network namespace of a process, which has no route but that one."""
+    port = port_of(folder)
+    _ip("link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(process_1))
+    _ip("link", "set", port, "master", network.bridge, "up")
+    _run(
+        "nsenter",
+        f"--net=/proc/{process_1}/ns/net",
+        "ip",
+        "-batch",
+        "-",
+        stdin=f"""\
+link set lo up
+address add {network.node}/{network.link.prefixlen} dev eth0
+link set eth0 up
+""",
+    )
+
+
 def find_free_range(used: list[ipaddress.IPv4Network]) -> ipaddress.IPv4Network:
-    """Return the first /24 of ours that overlaps with none in use."""
-    for candidate in POD_RANGES.subnets(new_prefix=24):
+    """Return the first /22 of ours that overlaps with none in use."""
+    for candidate in RANGES.subnets(new_prefix=22):
         if not any(candidate.overlaps(other) for other in used):
             return candidate
-    raise RigError(f"every address range in {POD_RANGES} is in use on this machine")
+    raise RigError(f"every address range in {RANGES} is in use on this machine")
 
 
 def make_control_group(folder: Path) -> str:
@@ -76,12 +131,22 @@ def make_control_group(folder: Path) -> str:
 
 def remove(folder: Path) -> None:
     """Remove bridge and control group of a cluster, if they exist; raises OSError while processes are in it."""
-    if (Path("/sys/class/net") / bridge_of(folder)).exists():
-        _ip("link", "delete", bridge_of(folder))
+    for interface in (port_of(folder), bridge_of(folder)):
+        _remove_interface(interface)
     for hierarchy in _hierarchies():
         group = hierarchy / control_group_of(folder)
         if group.is_dir():
             _remove_group(group)
+
+
+def _remove_interface(name: str) -> None:
+    interface = Path("/sys/class/net") / name
+    try:
+        if interface.exists():
+            _ip("link", "delete", name)
+    except RigError:
+        if interface.exists():  # else the kernel was faster: the port goes with the node's namespace
+            raise
 
 
 def _remove_group(group: Path) -> None:
@@ -100,18 +165,27 @@ def _hierarchies() -> Iterator[Path]:
 
 
 def _ranges_in_use() -> list[ipaddress.IPv4Network]:
+    """Return the ranges of this machine's interfaces and of its routes, other clusters' among them."""
     interfaces = json.loads(_ip("-json", "-4", "address", "show"))
+    addresses = [address for interface in interfaces for address in interface.get("addr_info", ())]
+    routes = [route["dst"] for route in json.loads(_ip("-json", "-4", "route", "show"))]
     return [
-        ipaddress.IPv4Network(f"{address['local']}/{address['prefixlen']}", strict=False)
-        for interface in interfaces
-        for address in interface.get("addr_info", ())
+        ipaddress.IPv4Network(each, strict=False)
+        for each in (*(f"{address['local']}/{address['prefixlen']}" for address in addresses), *routes)
+        if each != "default"
     ]
 
 
 def _ip(*arguments: str) -> str:
-    done = subprocess.run(["ip", *arguments], env=CLEAN_ENVIRONMENT, capture_output=True, text=True, check=False)
+    return _run("ip", *arguments)
+
+
+def _run(*command: str, stdin: str | None = None) -> str:
+    done = subprocess.run(
+        command, input=stdin, env=CLEAN_ENVIRONMENT, capture_output=True, text=True, timeout=30, check=False
+    )
     if done.returncode != 0:
-        raise RigError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise RigError(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
 
 

@@ -1,11 +1,12 @@
 """What the rig's tests share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+import rig
 from rig import traces
 
 GO = """#!/bin/sh
@@ -44,6 +45,13 @@ def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGo:
     return go
 
 
+@pytest.fixture(scope="session")
+def node_cluster() -> Iterator[rig.Cluster]:
+    """One cluster with a node and a registry for all tests that do not harm it."""
+    with rig.running(node=True, registry=True) as cluster:
+        yield cluster
+
+
 @pytest.fixture
 def leftovers() -> Callable[[Path], list[str]]:
     """Return a function that lists whatever a stopped cluster has left on this machine."""
@@ -54,8 +62,8 @@ def find_leftovers(folder: Path) -> list[str]:
     found = [f"folder {folder}"] if folder.exists() else []
     found += [f"process {command}" for command in _commands() if str(folder) in command]
     found += [f"mount {line}" for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
-    interface = Path("/sys/class/net") / traces.bridge_of(folder)
-    found += [f"interface {interface.name}"] if interface.exists() else []
+    for interface in (traces.bridge_of(folder), traces.port_of(folder)):
+        found += [f"interface {interface}"] if (Path("/sys/class/net") / interface).exists() else []
     group = traces.control_group_of(folder)
     # Unlike a glob, a walk passes over what goes while it is under way.
     found += [f"control group {place}/{group}" for place, groups, _ in os.walk("/sys/fs/cgroup") if group in groups]

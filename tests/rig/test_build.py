@@ -90,11 +90,26 @@ def test_build_command_stamps_the_version() -> None:
         ("kubernetes", f"k8s.io/kubernetes {programs.KUBERNETES_VERSION}"),
         ("etcd", f"go.etcd.io/etcd/server/v3 {programs.ETCD_VERSION}"),
         ("etcd", f"go.etcd.io/etcd/etcdutl/v3 {programs.ETCD_VERSION}"),
+        ("coredns", f"github.com/coredns/coredns {programs.COREDNS_VERSION}"),
     ],
 )
 def test_versions_agree_with_go_mod(module: str, requirement: str) -> None:
     """The version in the cache path is the one that Go builds."""
     assert requirement in (folders.SOURCE / module / "go.mod").read_text()
+
+
+def test_dns_is_linked_from_what_kubernetes_is_made_of() -> None:
+    """CoreDNS asks for the same versions as Kubernetes of what both need: else all of that is compiled twice."""
+    kubernetes, dns = _requirements("kubernetes"), _requirements("coredns")
+    common = kubernetes.keys() & dns.keys()
+    assert {"k8s.io/client-go", "k8s.io/api"} <= common
+    assert {name: dns[name] for name in common} == {name: kubernetes[name] for name in common}
+
+
+def _requirements(module: str) -> dict[str, str]:
+    lines = (folders.SOURCE / module / "go.mod").read_text().splitlines()
+    words = [line.removeprefix("require").split() for line in lines if "=>" not in line]
+    return {line[0]: line[1] for line in words if len(line) > 1 and line[1].startswith("v")}
 
 
 def _number(file: Path) -> int | None:

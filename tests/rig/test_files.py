@@ -6,6 +6,7 @@ import hashlib
 import ipaddress
 import json
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ PLAN = commands.Plan(
     tokens=Path("/tokens.csv"),
     kubeconfig=Path("/kubeconfig.yaml"),
 )
-NETWORK = traces.Network("nvrig-0", ipaddress.IPv4Network("10.203.7.0/24"))
+NETWORK = traces.Network("nvrig-0", ipaddress.IPv4Network("10.204.4.0/22"))
 NODE_PLAN = nodefiles.NodePlan(Path("/state"), NETWORK, "navarch-rig-0", Path("/ca.crt"), PAIR)
 
 
@@ -108,28 +109,54 @@ def test_image_is_reproducible(tmp_path: Path) -> None:
     assert image.write_archive(tmp_path / "2.tar", tmp_path / "program").read_bytes() == first
 
 
+def test_apiserver_with_a_node_listens_where_pods_reach_it() -> None:
+    """It listens on the bridge alone, advertises that, and asks the pods of a webhook directly."""
+    line = commands.apiserver(replace(PLAN, network=NETWORK))
+    assert {
+        "--bind-address=10.204.4.1",
+        "--advertise-address=10.204.4.1",
+        "--service-cluster-ip-range=10.204.6.0/24",
+        "--enable-aggregator-routing=true",
+    } <= set(line)
+    assert replace(PLAN, network=NETWORK).url == "https://10.204.4.1:3"
+
+
 def test_pods_have_no_way_out() -> None:
-    """The pod network has no gateway, no route and no translation; the kubelet serves on the bridge only."""
-    [bridge] = nodefiles.cni(NODE_PLAN)["plugins"]
-    assert not {"isGateway", "ipMasq", "isDefaultGateway"} & bridge.keys()
-    assert "routes" not in bridge["ipam"]
+    """Pods have routes to this cluster alone, and no translation; the kubelet serves on the bridge only."""
+    [link] = nodefiles.cni(NODE_PLAN)["plugins"]
+    assert "ipMasq" not in link
+    assert link["ipam"]["routes"] == [{"dst": "10.204.6.0/24"}, {"dst": "10.204.4.0/24"}]
     kubelet = nodefiles.kubelet(NODE_PLAN)
-    assert kubelet["address"] == "10.203.7.1"
+    assert kubelet["address"] == "10.204.4.2"
     assert kubelet["authentication"]["anonymous"] == {"enabled": False}
 
 
+def test_dns_asks_nobody_else() -> None:
+    """CoreDNS is built and configured without a plugin that forwards questions."""
+    assert "forward" not in nodefiles.dns(NODE_PLAN, Path("/kubeconfig"))
+    assert "forward" not in (folders.SOURCE / "coredns" / "main.go").read_text()
+
+
+def test_pods_find_dns_at_its_service() -> None:
+    """The kubelet names the address that the service kube-dns has, and its endpoint is the node."""
+    service, endpoints = nodefiles.dns_service(NODE_PLAN)
+    assert nodefiles.kubelet(NODE_PLAN)["clusterDNS"] == [service["spec"]["clusterIP"]] == ["10.204.6.10"]
+    assert endpoints["endpoints"][0]["addresses"] == ["10.204.4.2"]
+
+
 def test_pod_ranges_do_not_overlap() -> None:
-    """A range that any interface has is not taken again; when none is free, that is said."""
-    first, second = list(traces.POD_RANGES.subnets(new_prefix=24))[:2]
+    """A range that any interface has a part of is not taken again; when none is free, that is said."""
+    first, second = list(traces.RANGES.subnets(new_prefix=22))[:2]
     assert traces.find_free_range([]) == first
-    assert traces.find_free_range([first]) == second
+    assert traces.find_free_range([traces.Network("", first).link]) == second
     with pytest.raises(RigError, match="every address range"):
-        traces.find_free_range([traces.POD_RANGES])
+        traces.find_free_range([traces.RANGES])
 
 
 def test_interface_names_are_short_enough() -> None:
     """The kernel takes at most 15 characters, however long the folder's name is."""
-    assert len(traces.bridge_of(Path("/" + "x" * 300))) <= 15
+    folder = Path("/" + "x" * 300)
+    assert max(map(len, (traces.bridge_of(folder), traces.port_of(folder)))) <= 15
 
 
 @pytest.mark.parametrize(
@@ -155,6 +182,20 @@ def test_cluster_survives_json(tmp_path: Path) -> None:
     assert "secret" not in repr(cluster)
     with pytest.raises(RigError, match="another process started the cluster"):
         cluster.restart("etcd")
+
+
+def test_node_pulls_from_registries_that_it_can_reach(tmp_path: Path) -> None:
+    """A registry on the bridge is written down for containerd; one that the node cannot see is refused."""
+    names = ("ca_file", "kubeconfig", "certificate_kubeconfig", "client_certificate", "client_key")
+    paths: dict[str, Any] = {name: tmp_path / name for name in names}
+    alone = Cluster(folder=tmp_path, url="https://u", etcd_url="http://e", token="secret", **paths)
+    cluster = replace(alone, node="n", machine_address="10.204.4.1")
+    cluster.add_registry("registry.test:5000", "http://10.204.4.1:7")
+    assert '[host."http://10.204.4.1:7"]' in (tmp_path / "registries/registry.test:5000/hosts.toml").read_text()
+    with pytest.raises(RigError, match=r"expected a registry on 10\.204\.4\.1, .* got http://127\.0\.0\.1:7"):
+        cluster.add_registry("registry.test:5000", "http://127.0.0.1:7")
+    with pytest.raises(RigError, match="expected a cluster with a node"):
+        alone.add_registry("registry.test:5000", "http://10.204.4.1:7")
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import rig
+from probe_pods import start_pod
 from rig import folders, ports, programs
 from rig.waiting import wait_for
 
@@ -22,7 +22,16 @@ pytestmark = [pytest.mark.real, pytest.mark.skipif(os.geteuid() != 0, reason="a 
 
 Leftovers = Callable[[Path], list[str]]
 
-SETTINGS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
+SETTINGS = (
+    "vm/overcommit_memory",
+    "kernel/panic",
+    "kernel/panic_on_oops",
+    "net/ipv4/ip_forward",
+    "net/ipv4/conf/all/route_localnet",
+    "net/netfilter/nf_conntrack_max",
+    "net/netfilter/nf_conntrack_tcp_timeout_established",
+)
+"""What a kubelet or a kube-proxy sets, on the machine where it runs."""
 
 OWNER = """
 import sys, rig
@@ -34,20 +43,10 @@ with rig.running(node=True) as cluster:
 """
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[rig.Cluster]:
+@pytest.fixture
+def cluster(node_cluster: rig.Cluster) -> rig.Cluster:
     """One cluster with a node."""
-    with rig.running(node=True) as cluster:
-        yield cluster
-
-
-def start_pod(cluster: rig.Cluster, name: str, *arguments: str, **container: Any) -> None:
-    """Run the probe in a pod and wait until it is ready."""
-    image = {"name": "probe", "image": rig.PROBE_IMAGE, "imagePullPolicy": "Never", "args": list(arguments)}
-    spec = {"containers": [image | container], "terminationGracePeriodSeconds": 1}
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-    cluster.kubectl("apply", "--filename=-", stdin=json.dumps(pod))
-    cluster.kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s", seconds=70)
+    return node_cluster
 
 
 def test_logs_hold_every_line(cluster: rig.Cluster) -> None:
@@ -99,14 +98,6 @@ def test_port_forward_reaches_the_pod(cluster: rig.Cluster) -> None:
         process.terminate()
 
 
-def test_pods_reach_each_other_but_not_the_world(cluster: rig.Cluster) -> None:
-    """A pod's only route is its own bridge, so no packet of it can leave the machine."""
-    start_pod(cluster, "routes", "pause")
-    table = cluster.kubectl("exec", "routes", "--", "/probe", "read", "/proc/net/route").splitlines()[1:]
-    assert [line.split()[2] for line in table] == ["00000000"]
-    assert all(line.split()[1] != "00000000" for line in table)
-
-
 def test_failed_container_reports_its_exit_code(cluster: rig.Cluster) -> None:
     """The kubelet tells the API server how a container ended."""
     run = ["run", "fails", f"--image={rig.PROBE_IMAGE}", "--image-pull-policy=Never", "--restart=Never"]
@@ -117,19 +108,21 @@ def test_failed_container_reports_its_exit_code(cluster: rig.Cluster) -> None:
 
 
 def test_node_leaves_nothing_and_changes_nothing(leftovers: Leftovers) -> None:
-    """Containers, mounts, interface, control groups and kernel settings are as they were."""
-    before = [_setting(name) for name in SETTINGS]
+    """Containers, mounts, interfaces, routes, control groups, packet rules and kernel settings are as they were."""
+    before = _machine()
     with rig.running(node=True) as cluster:
         start_pod(cluster, "probe", "pause")
         during = leftovers(cluster.folder)
-        assert [_setting(name) for name in SETTINGS] == before
-    assert any(found.startswith("interface") for found in during)
+        assert _machine() == before
+    assert len([found for found in during if found.startswith("interface")]) == 2
     assert leftovers(cluster.folder) == []
-    assert [_setting(name) for name in SETTINGS] == before
+    assert _machine() == before
+    assert _routes(cluster) == ""
 
 
 def test_sigkill_of_the_owner_ends_every_container(leftovers: Leftovers) -> None:
-    """The node's containers and mounts die with the process that started it, however that dies."""
+    """The node's containers, mounts and network die with the process that started it, however that dies."""
+    before = _machine()
     environment = {**os.environ, "PYTHONPATH": str(folders.SOURCE.parent)}
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -139,7 +132,18 @@ def test_sigkill_of_the_owner_ends_every_container(leftovers: Leftovers) -> None
         folder = Path(owner.stdout.readline().strip())
         owner.send_signal(signal.SIGKILL)
     wait_for("everything to be gone", lambda: not leftovers(folder), seconds=60)
+    assert _machine() == before
 
 
-def _setting(name: str) -> str:
-    return (Path("/proc/sys") / name).read_text()
+def _machine() -> dict[str, str]:
+    """What a node must not change: the packet rules, without their counters, and the settings of the machine itself."""
+    files = {name: Path("/proc/sys") / name for name in SETTINGS}
+    rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout.splitlines()
+    kept = [re.sub(r" \[\d+:\d+\]$", "", line) for line in rules if not line.startswith("#")]
+    return {name: file.read_text() for name, file in files.items() if file.exists()} | {"rules": "\n".join(kept)}
+
+
+def _routes(cluster: rig.Cluster) -> str:
+    """The machine's routes to a cluster; an address of it is in their gateways and their ranges."""
+    addresses = f"{cluster.machine_address}/22"
+    return subprocess.run(["ip", "route", "show", "root", addresses], capture_output=True, text=True, check=True).stdout

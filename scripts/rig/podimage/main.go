@@ -27,7 +27,12 @@ const usage = `usage: probe COMMAND [ARGUMENT...]
   env              print the environment
   read FILE        print a file
   size             print the terminal's size whenever it changes, until SIGTERM
-  exit CODE        end with an exit code`
+  exit CODE        end with an exit code
+  resolve NAME     print the addresses of a name
+  srv NAME         print the targets and ports of a name
+  get URL          print what a server answers
+  api PATH         print what the API server answers to the pod's service account
+  webhook PORT     answer admission reviews until SIGTERM: see network.go`
 
 func main() {
 	arguments := append(os.Args[1:], "", "")
@@ -58,6 +63,16 @@ func main() {
 		size()
 	case "exit":
 		os.Exit(number(argument))
+	case "resolve":
+		resolve(argument)
+	case "srv":
+		resolveService(argument)
+	case "get":
+		get(argument)
+	case "api":
+		askAPI(argument)
+	case "webhook":
+		review(argument)
 	default:
 		fmt.Fprintln(os.Stderr, usage)
 		os.Exit(2)
