@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from navarch.api import Dynamic
 from navarch.client import Client, MergePatch, Request, Response, Transport
@@ -200,6 +201,55 @@ async def test_permissions_that_the_user_lacks_are_listed_at_once(client: Client
     assert "Kubernetes lets nobody grant permissions that they lack" in text
     assert "verbs escalate and bind on roles" in text
     assert await objects_of(client) == before
+
+
+async def test_user_with_the_listed_permissions_deploys(client: Client, release: Release) -> None:
+    """The refusal's own roles are enough, with the paths that it names."""
+    alice = client.through(lambda transport: ActingAs(transport, "alice"))
+    text = await refusal(alice, release)
+    assert text.count("A rule with nonResourceURLs grants these: get /metrics.") == 1
+    roles = [Dynamic(each) for each in yaml.safe_load_all(text.partition("`kubectl apply -f` it:")[2])]
+    rules = next(each["rules"] for each in roles if each.kind == "ClusterRole")
+    rules.append({"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
+    place = Dynamic({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    await client.create(place)
+    for each in roles:
+        await client.create(each)
+    for _ in range(100):  # a real server learns of new roles a moment later
+        if not await refusal(alice, release):
+            break
+        await client.clock.sleep(0.1)
+    revision, changes = await deployed(alice, release)
+    assert revision.number == 1
+    assert results(changes, "used") == {f"Namespace {NAMESPACE}"}
+    for each in roles:
+        await client.delete(
+            await client.discovery.kind(each.api_version, each.kind), each.name, namespace=each.namespace or None
+        )
+    await undeployed(client, delete_crds=True)
+    await client.delete(NAMESPACES, NAMESPACE)
+    await until_deleted(client, NAMESPACE, 30.0)
+
+
+async def refusal(client: Client, release: Release) -> str:
+    """Which permissions are missing; empty if none are."""
+    try:
+        await plan(client, release)
+    except MissingPermissionsError as error:
+        return str(error)
+    return ""
+
+
+async def test_kind_that_the_cluster_lacks_is_named(client: Client, release: Release) -> None:
+    """Such as those of cert-manager, before anything is written."""
+    metadata = {"name": "cache-operator-selfsigned-issuer", "namespace": NAMESPACE}
+    issuer = {"apiVersion": "cert-manager.io/v1", "kind": "Issuer", "metadata": metadata, "spec": {"selfSigned": {}}}
+    more = msgspec.structs.replace(release, objects=[*release.objects, issuer])
+    with pytest.raises(
+        DeployError, match=r"selfsigned-issuer: expected the cluster to serve cert-manager.io/v1.*install"
+    ):
+        await plan(client, more)
+    assert not await has_namespace(client)
 
 
 class _CutOff(WrappedTransport):

@@ -38,9 +38,12 @@ async def check_deploy(client: Client, release: Release, pruned: Iterable[Json],
         *_of_waiting(release),
     ]
     missing = await missing_permissions(client, wanted)
-    lacking = [each for each in await _lacking(client, release) if each not in missing]
-    if missing or lacking:
-        note = _ESCALATION.format(count=len(lacking)) if lacking else ""
+    roles = await _refused_roles(client, release)
+    lacking = [each for each in await missing_permissions(client, _granted(roles)) if each not in missing]
+    urls = await _missing_urls(client, roles)
+    if missing or lacking or urls:
+        note = _ESCALATION.format(count=len(lacking) + len(urls)) if lacking or urls else ""
+        note += f" A rule with nonResourceURLs grants these: {', '.join(urls)}." if urls else ""
         await _refuse(client, release, "deploying", [*missing, *lacking], note)
 
 
@@ -82,20 +85,39 @@ async def _verbs(client: Client, manifests: Iterable[Json], verbs: Iterable[str]
     return found
 
 
-async def _lacking(client: Client, release: Release) -> list[Permission]:
-    """Returns what the release's roles grant and the user lacks; nothing for roles that the user may write anyway."""
+async def _refused_roles(client: Client, release: Release) -> list[Json]:
+    """Returns the roles of the release that the user may write only with permissions of the same content."""
     roles = [each for each in release.objects if each["kind"] in _ROLES]
     places = {(_ROLES[each["kind"]], each["metadata"].get("namespace")) for each in roles}
     free = [Permission(verb, _RBAC, plural, "", place) for plural, place in places for verb in ("escalate", "bind")]
     refused = {(each.resource, each.namespace) for each in await missing_permissions(client, free)}
-    granted = [
+    return [each for each in roles if (_ROLES[each["kind"]], each["metadata"].get("namespace")) in refused]
+
+
+def _granted(roles: Iterable[Json]) -> list[Permission]:
+    return [
         permission
         for role in roles
-        if (_ROLES[role["kind"]], role["metadata"].get("namespace")) in refused
         for rule in role.get("rules") or ()
         for permission in _of_rule(rule, role["metadata"].get("namespace"))
     ]
-    return await missing_permissions(client, granted)
+
+
+async def _missing_urls(client: Client, roles: Iterable[Json]) -> list[str]:
+    """Returns verb and path of what these roles grant beside resources, and the user lacks."""
+    from navarch.k8s.authorization.v1 import (  # noqa: PLC0415 - needed only by users who are no administrators
+        NonResourceAttributes,
+        SelfSubjectAccessReview,
+        SelfSubjectAccessReviewSpec,
+    )
+
+    found = []
+    for rule in (rule for role in roles for rule in role.get("rules") or ()):
+        for verb, path in ((verb, path) for path in rule.get("nonResourceURLs") or () for verb in rule["verbs"]):
+            asked = SelfSubjectAccessReviewSpec(non_resource_attributes=NonResourceAttributes(verb=verb, path=path))
+            if not (await client.create(SelfSubjectAccessReview(spec=asked))).status.allowed:
+                found.append(f"{verb} {path}")
+    return found
 
 
 def _of_rule(rule: Json, place: str | None) -> Iterator[Permission]:

@@ -67,7 +67,7 @@ class RevisionHistory:
 
         Raises `ConfigError` if another process begins one at the same moment.
         """
-        if known and known[-1].release == release:
+        if known and _packed(known[-1].release) == _packed(release):
             await self.set_state(known[-1], "pending")
             return msgspec.structs.replace(known[-1], state="pending")
         number = known[-1].number + 1 if known else 1
@@ -118,6 +118,10 @@ class RevisionHistory:
                 "data": {_DATA: b64encode(packed).decode()},
             }
         )
+
+
+def _packed(release: Release) -> bytes:
+    return msgspec.json.encode(release, order="sorted")
 
 
 def last_deployed(known: Sequence[Revision]) -> Revision | None:
