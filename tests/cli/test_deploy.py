@@ -188,7 +188,9 @@ async def test_operator_that_does_not_work_is_one_error_with_its_cause(
     assert "but 0 of 2 replicas are ready\nscheduling: Pod" in told.stderr
     assert "waiting: 0 of 2 replicas are ready" in told.stderr
     assert "Traceback" not in told.stderr
-    assert program.run("status", *where).returncode == 1
+    state = program.json("status", *where, returncode=1)
+    assert [each["cause"] for each in state["faults"]] == ["scheduling"]
+    assert {each["reason"] for each in state["warnings"]} == {"FailedScheduling"}
 
 
 async def test_undeploy_asks_and_keeps_everything_without_a_yes(

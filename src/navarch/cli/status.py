@@ -61,5 +61,8 @@ def _print(found: DeploymentState) -> None:
     print_table([{"": name, "state": value} for name, value in facts.items()])
     typer.echo()
     print_table([msgspec.to_builtins(each) for each in found.revisions])
+    if found.warnings and found.obstacle:
+        typer.echo()
+        print_table([msgspec.to_builtins(each) for each in found.warnings])
     for fault in found.faults:
         notes().print(f"\n{fault}", markup=False)

@@ -17,12 +17,12 @@ from navarch.client import Client
 from navarch.errors import ApiError, NotFound
 from navarch.project.deploy.release import Release
 
-__all__ = ["DEPLOYMENTS", "PODS", "REPLICA_SETS", "Fault", "current_pods", "diagnose"]
+__all__ = ["DEPLOYMENTS", "EVENTS", "PODS", "REPLICA_SETS", "Fault", "current_pods", "diagnose", "event_time"]
 
 DEPLOYMENTS: Final = Kind("apps", "v1", "Deployment", plural="deployments")
 PODS: Final = Kind("", "v1", "Pod", plural="pods")
 REPLICA_SETS: Final = Kind("apps", "v1", "ReplicaSet", plural="replicasets")
-_EVENTS: Final = Kind("", "v1", "Event", plural="events")
+EVENTS: Final = Kind("", "v1", "Event", plural="events")
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _TAIL: Final = 15
 _LONGEST_LINE: Final = 2000
@@ -30,7 +30,7 @@ _MISSING_PERMISSIONS: Final = "to be allowed all that it declares, but it may no
 
 Cause = Literal[
     "image", "permissions", "crash", "memory", "probe", "quota", "scheduling", "pod security", "service account", "rollout",
-    "configuration", "leader", "webhook", "crd",
+    "configuration",
 ]  # fmt: skip
 _REMEDIES: Final[dict[Cause, str]] = {
     "image": "push the image, or name the right one: navarch deploy --image; a private registry needs imagePullSecrets",
@@ -210,6 +210,11 @@ def _why(line: str) -> str:
     return str(found.get("why", "")) if isinstance(found, dict) else ""
 
 
+def event_time(event: Mapping[str, Any]) -> str:
+    """Returns when the event happened last, as text that sorts by time."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or "")
+
+
 async def _from_events(client: Client, pod: Dynamic, release: Release) -> list[Fault]:
     """Returns the failing probe of a pod that runs but is not ready."""
     status = pod.get("status") or {}
@@ -217,13 +222,13 @@ async def _from_events(client: Client, pod: Dynamic, release: Release) -> list[F
     if all(each.get("ready") for each in states) and states:
         return []
     try:
-        events = await client.list(_EVENTS, namespace=pod.namespace, fields={"involvedObject.name": pod.name})
+        events = await client.list(EVENTS, namespace=pod.namespace, fields={"involvedObject.name": pod.name})
     except ApiError:
         return []
     warnings = [each for each in events if each.get("type") == "Warning" and each.get("message")]
     if not warnings:
         return []
-    last = max(warnings, key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
+    last = max(warnings, key=event_time)
     subject = f"Pod {pod.namespace}/{pod.name}"
     message = str(last["message"])
     if last.get("reason") == "Unhealthy":

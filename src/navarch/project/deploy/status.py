@@ -8,20 +8,21 @@ import msgspec
 
 from navarch.api import Kind
 from navarch.client import Client
-from navarch.errors import DeployError, NotFound
-from navarch.project.deploy.diagnosis import DEPLOYMENTS, Fault, diagnose
+from navarch.errors import DeployError, Forbidden, NotFound
+from navarch.project.deploy.diagnosis import DEPLOYMENTS, EVENTS, Fault, diagnose, event_time
 from navarch.project.deploy.namespaces import find_namespace
 from navarch.project.deploy.readiness import LEASES, Readiness
 from navarch.project.deploy.release import Release
 from navarch.project.deploy.revisions import Revision, RevisionHistory, State
 from navarch.project.deploy.webhook_probe import webhook_obstacle
 
-__all__ = ["CrdState", "DeploymentState", "RevisionState", "deployment_state", "read_revisions"]
+__all__ = ["CrdState", "DeploymentState", "LastWarning", "RevisionState", "deployment_state", "read_revisions"]
 
 _CRDS: Final = Kind(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", plural="customresourcedefinitions", namespaced=False
 )
 _NAMESPACE_SECONDS: Final = 0.0
+_WARNINGS: Final = 5
 
 
 class CrdState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -41,6 +42,15 @@ class RevisionState(msgspec.Struct, frozen=True, kw_only=True):
     image: str
 
 
+class LastWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the type Warning in the operator's namespace."""
+
+    time: str
+    object: str
+    reason: str
+    message: str
+
+
 class DeploymentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What `navarch status` shows. `obstacle` is what is missing until the operator works; empty if it does."""
 
@@ -57,6 +67,8 @@ class DeploymentState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """`none`, `answering`, or why they do not answer."""
     obstacle: str
     faults: list[Fault]
+    warnings: list[LastWarning]
+    """The last ones, the newest last; none if the user may not read events."""
     revisions: list[RevisionState]
 
 
@@ -92,6 +104,7 @@ async def deployment_state(client: Client, project: str, namespace: str) -> Depl
         webhooks=await _webhooks(client, release),
         obstacle=obstacle,
         faults=await diagnose(client, release) if obstacle else [],
+        warnings=await _warnings(client, release),
         revisions=[
             RevisionState(number=each.number, state=each.state, created=each.created, image=each.release.image)
             for each in known
@@ -134,3 +147,19 @@ async def _webhooks(client: Client, release: Release) -> str:
     if not release.webhook_configurations and not release.converted:
         return "none"
     return await webhook_obstacle(client, release) or "answering"
+
+
+async def _warnings(client: Client, release: Release) -> list[LastWarning]:
+    try:
+        found = await client.list(EVENTS, namespace=release.namespace, fields={"type": "Warning"})
+    except Forbidden:
+        return []
+    return [
+        LastWarning(
+            time=event_time(each),
+            object=f"{each['involvedObject'].get('kind', '')} {each['involvedObject'].get('name', '')}",
+            reason=each.get("reason") or "",
+            message=each.get("message") or "",
+        )
+        for each in sorted(found, key=event_time)[-_WARNINGS:]
+    ]
