@@ -93,7 +93,7 @@ e2e: $(STAMP) rig ## The conformance tests on a real Kubernetes, and the tests t
 judge: $(STAMP) rig ## Ask the referees whether the verdicts that tests replay still hold; NAME=fields for one, RECORD=1 writes
 	PYTHONPATH=$(PYTHONPATH):tests:operators/etcd/tests $(BIN)/python -m judge $(NAME) $(if $(RECORD),--record)
 
-bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, sdk, server, soak, webhook)
+bench: $(STAMP) $(VENV)/.bench rig ## Benchmarks beside the peers; NAME=runtime for one (client, cluster, etcd, runtime, scale, sdk, server, ship, soak, webhook)
 	$(BIN)/python -m compileall -q src benchmarks # as pip does for the peers
 	$(BIN)/python benchmarks/run.py $(NAME)
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-ALL = ("client", "cluster", "etcd", "runtime", "scale", "sdk", "server", "soak", "webhook")
+ALL = ("client", "cluster", "etcd", "runtime", "scale", "sdk", "server", "ship", "soak", "webhook")
 
 
 def main(names: list[str]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from rig.errors import MissingToolError, RigError
@@ -27,17 +27,17 @@ PACKAGE_OF = {
 """Which package brings which program."""
 
 
-def ensure(progress: Callable[[str], None]) -> None:
+def ensure(progress: Callable[[str], None], package_of: Mapping[str, str] = PACKAGE_OF) -> None:
     """Install what is missing on a Debian where we are root; else raise MissingToolError with the command."""
-    missing = find_missing(PACKAGE_OF)
+    missing = find_missing(package_of)
     if not missing:
         return
-    packages = sorted({PACKAGE_OF[program] for program in missing})
+    packages = sorted({package_of[program] for program in missing})
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise MissingToolError(", ".join(missing), "not found", install_command(packages))
     progress(f"installing {', '.join(packages)}")
     _install(packages)
-    if still := find_missing(PACKAGE_OF):
+    if still := find_missing(package_of):
         raise RigError(f"{', '.join(packages)} were installed, but these are still missing: {', '.join(still)}")
 
 
