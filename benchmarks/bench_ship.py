@@ -8,8 +8,11 @@ of Debian packages; ko's has a minimal one: accounts and CA certificates. Packag
   caches, in turns. What is sent is counted on the wire in one more round.
 - cold: the time of a build with empty caches, with the base in the registry, beside buildah's from the scaffold's Dockerfile;
   and with the base from Debian packages, which are fetched too.
+- pods: both operators' images are pushed to the rig's registry, and run in turns on its node, with one manifest: the time from
+  the pod's being scheduled until it is ready, with the image there and with the image to pull, and its memory when it is idle.
 
-About ten minutes. `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=change` for one of the parts images, change and cold.
+About fifteen minutes. `BENCH_ROUNDS=1` for one round, `BENCH_PARTS=change` for one of the parts images, change, cold and pods,
+the last of which needs root.
 """
 
 from __future__ import annotations
@@ -24,8 +27,10 @@ from typing import Final
 
 import msgspec
 
+import rig
 from measuring import Report, Row, console, row, within
-from ship import buildah_peer, ko_peer, ours
+from rig import build, packages
+from ship import buildah_peer, ko_peer, ours, pods
 from ship.bases import PLATFORM, SUITE, push_bases
 from ship.local_registry import CountedConnections, packed_size, serving
 
@@ -33,7 +38,8 @@ ROUNDS: Final = int(os.environ.get("BENCH_ROUNDS", "3"))
 _KO: Final = "ko"
 _BUILDAH: Final = "buildah"
 _NAME: Final = "memcached-operator"
-_LARGEST_MB, _MOST_KB = 40, 100
+_CONTROLLER_RUNTIME: Final = "controller-runtime"
+_LARGEST_MB, _MOST_KB, _IDLE_MB, _UP_SECONDS = 40, 100, 64, 20
 
 
 class Shop(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +54,10 @@ class Shop(msgspec.Struct, frozen=True, kw_only=True):
     def image(self, tool: str) -> str:
         """Returns the name of the tool's image."""
         return f"{self.address}/{tool}/{_NAME}:latest"
+
+    def push_ko(self, address: str) -> None:
+        """Builds and pushes ko's image to a registry."""
+        ko_peer.push(self.go_project, address, f"{_KO}/{_NAME}", base=f"{self.address}/static:latest")
 
 
 def main() -> None:
@@ -81,7 +91,7 @@ def _images(shop: Shop) -> list[Row]:
     """Pushes an image of each tool, and builds ours once more in another folder."""
     digest = shop.project.build()["digest"]
     shop.project.push()
-    ko_peer.push(shop.go_project, shop.address, f"{_KO}/{_NAME}")
+    shop.push_ko(shop.address)
     _build_with_buildah(shop)
     buildah_peer.push(shop.folder / "storage", shop.image(_BUILDAH))
     sizes = {
@@ -107,7 +117,7 @@ def _change(shop: Shop) -> list[Row]:
 
     def push_ko(address: str, number: int) -> None:
         ko_peer.change(shop.go_project, number)
-        ko_peer.push(shop.go_project, address, f"{_KO}/{_NAME}")
+        shop.push_ko(address)
 
     tools: dict[str, Callable[[str, int], None]] = {"ours": push_ours, _KO: push_ko}
     taken: dict[str, list[float]] = {name: [] for name in tools}
@@ -149,6 +159,38 @@ def _cold(shop: Shop) -> list[Row]:
     ]
 
 
+def _pods(shop: Shop) -> list[Row]:
+    """Starts a rig that is built, and the pods of both operators on it, in turns; the first ones pull their images."""
+    build.build()
+    packages.ensure(console.print)
+    began = time.perf_counter()
+    with rig.running(node=True, registry=True) as cluster:
+        up = time.perf_counter() - began
+        assert cluster.registry is not None
+        shop.project.build()
+        shop.project.push(f"{cluster.registry}/ours/{_NAME}:latest")
+        shop.push_ko(cluster.registry)
+        pods.install(cluster)
+        images = {
+            "ours": f"{rig.REGISTRY_NAME}/ours/{_NAME}",
+            _CONTROLLER_RUNTIME: f"{rig.REGISTRY_NAME}/{_KO}/{_NAME}",
+        }
+        pulled = {name: pods.start(cluster, image).seconds for name, image in images.items()}
+        started: dict[str, list[pods.StartedPod]] = {name: [] for name in images}
+        for number in range(ROUNDS):
+            for name, image in images.items():
+                started[name].append(pods.start(cluster, image, is_idle=number == 0))
+    seconds = {name: min(each.seconds for each in found) for name, found in started.items()}
+    memory = {name: found[0].memory_mb for name, found in started.items()}
+    mine, mine_pulled, mine_memory = (each.pop("ours") for each in (seconds, pulled, memory))
+    return [
+        row("pod scheduled until ready: time", "s", mine, seconds, 2.0),
+        row("pod scheduled until ready, with its image to pull: time", "s", mine_pulled, pulled, None),
+        within("idle memory of the pod", "MB", mine_memory, _IDLE_MB, memory),
+        within("rig with node, DNS, proxy and registry: time until it is up", "s", up, _UP_SECONDS, {}),
+    ]
+
+
 def _build_with_buildah(shop: Shop) -> float:
     """Returns the seconds of a build without a cache."""
     project = ours.Project(folder=shop.folder / "buildah", image=shop.image(_BUILDAH), environment={})
@@ -165,7 +207,12 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-_PARTS: Final[dict[str, Callable[[Shop], list[Row]]]] = {"images": _images, "change": _change, "cold": _cold}
+_PARTS: Final[dict[str, Callable[[Shop], list[Row]]]] = {
+    "images": _images,
+    "change": _change,
+    "cold": _cold,
+    "pods": _pods,
+}
 
 
 if __name__ == "__main__":
