@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ from navarch.cli.registry_options import PlainHttp, registry_options
 if TYPE_CHECKING:
     from navarch.oci.documents import Descriptor
     from navarch.oci.layout import Layout
-    from navarch.project.image.base_sources import BaseSource
+    from navarch.project.image.base import BaseSource
     from navarch.project.image.build_cache import BuildCache
     from navarch.project.image.pip import PipOptions
     from navarch.project.image.push import PushedImage
@@ -90,31 +90,38 @@ def build(
     no_index: NoIndex = False,
     mirror: Mirror = "",
     plain_http: PlainHttp = False,
+    push: Annotated[bool, typer.Option("--push", help="Push it, too.")] = False,
     output: Output = "table",
 ) -> None:
     """Build the image from image.lock and the code in src, for all platforms: dist/image.
 
     The same commit gives the same digest. Layers that are in the cache are not built again.
     """
-    from navarch.project.image.build import build_image  # noqa: PLC0415 - the help starts sooner
+    from navarch.project.image.build import build_image, check_push_name  # noqa: PLC0415 - the help starts sooner
     from navarch.project.image.layer_builder import LayerBuilder  # noqa: PLC0415 - as above
-    from navarch.project.image.lock import inputs_of  # noqa: PLC0415 - as above
-    from navarch.project.image.lock_file import ImageLock  # noqa: PLC0415 - as above
+    from navarch.project.image.lock_file import ImageLock, inputs_of  # noqa: PLC0415 - as above
 
     project = _project()
     pip = _pip_options(index_url, extra_index_url, find_links, no_index=no_index)
+    wanted = name or project.settings.image
+    if push:
+        check_push_name(wanted)
     locked = ImageLock.read(project, inputs_of(project))
     cache = _cache()
     with _progress() as progress:
-        layers = LayerBuilder(locked, _base(project, cache, mirror, plain_http=plain_http), cache, pip, progress)
-        built = build_image(project, name or project.settings.image, locked, layers, cache)
+        base = partial(_base, project, cache, mirror, plain_http=plain_http)
+        layers = LayerBuilder(locked, base, cache, pip, progress)
+        built = build_image(project, wanted, locked, layers, cache)
+    pushed = _push(project, wanted, plain_http=plain_http) if push else None
     if output == "json":
-        print_json(built)
+        print_json({**msgspec.structs.asdict(built), **({"pushed": pushed} if pushed is not None else {})})
         return
     print_table(
         [{"platform": each.platform, "size": _size(each.size), "digest": each.digest} for each in built.platforms]
     )
     notes().print(f"built {built.name}@{built.digest}", markup=False)
+    if pushed is not None:
+        _note_push(pushed)
 
 
 @image.command()
@@ -123,34 +130,13 @@ def push(name: ImageName = "", *, plain_http: PlainHttp = False, output: Output 
 
     Credentials come from Docker's configuration. With another NAME, the project's image is pushed under that one.
     """
-    from navarch.oci.registry import RegistryClient, TransferProgress  # noqa: PLC0415 - as above
-    from navarch.project.image.push import push_image, push_reference  # noqa: PLC0415 - as above
-
     project = _project()
-    wanted = name or project.settings.image
-    push_reference(wanted)
-
-    with _progress() as progress:
-
-        def moved(state: TransferProgress) -> None:
-            if state.outcome == "moving":
-                progress(
-                    f"sending {state.descriptor.digest[7:19]}: {_size(state.done)} of {_size(state.descriptor.size)}"
-                )
-
-        async def send() -> PushedImage:
-            async with RegistryClient(registry_options(plain_http=plain_http)) as client:
-                return await push_image(client, project, wanted, moved)
-
-        pushed = asyncio.run(send())
+    pushed = _push(project, name or project.settings.image, plain_http=plain_http)
     if output == "json":
         print_json(pushed)
         return
     typer.echo(pushed.reference)
-    notes().print(
-        f"pushed {pushed.image}: sent {_size(pushed.sent_bytes)}, the registry had {_size(pushed.skipped_bytes)}",
-        markup=False,
-    )
+    _note_push(pushed)
 
 
 @image.command()
@@ -195,6 +181,31 @@ def inspect(
 
 
 image.command()(load)
+
+
+def _push(project: Project, name: str, *, plain_http: bool) -> PushedImage:
+    import asyncio  # noqa: PLC0415 - the help starts sooner
+
+    from navarch.oci.registry import RegistryClient, TransferProgress  # noqa: PLC0415 - as above
+    from navarch.project.image.push import push_image  # noqa: PLC0415 - as above
+
+    with _progress() as progress:
+
+        def moved(state: TransferProgress) -> None:
+            if state.outcome == "moving":
+                digest, size = state.descriptor.digest[7:19], _size(state.descriptor.size)
+                progress(f"sending {digest}: {_size(state.done)} of {size}")
+
+        async def send() -> PushedImage:
+            async with RegistryClient(registry_options(plain_http=plain_http)) as client:
+                return await push_image(client, project, name, moved)
+
+        return asyncio.run(send())
+
+
+def _note_push(pushed: PushedImage) -> None:
+    sizes = f"sent {_size(pushed.sent_bytes)}, the registry had {_size(pushed.skipped_bytes)}"
+    notes().print(f"pushed {pushed.image}: {sizes}", markup=False)
 
 
 def _project() -> Project:

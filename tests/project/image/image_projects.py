@@ -30,13 +30,14 @@ from navarch.oci.file_tree import FileTree
 from navarch.oci.layers import pack, unpack
 from navarch.oci.layout import Layout
 from navarch.oci.registry import RegistryOptions
-from navarch.project.image.base_sources import BaseSource, open_base
+from navarch.project.image.base import BaseSource
+from navarch.project.image.base_sources import open_base
 from navarch.project.image.build import BuiltImage, build_image
 from navarch.project.image.build_cache import BuildCache
 from navarch.project.image.debian.archive import DebianOptions
 from navarch.project.image.layer_builder import LayerBuilder
-from navarch.project.image.lock import inputs_of, lock_image
-from navarch.project.image.lock_file import ImageLock, LockedWheel, new_lock
+from navarch.project.image.lock import lock_image
+from navarch.project.image.lock_file import ImageLock, LockedWheel, inputs_of, new_lock
 from navarch.project.image.pip import PipOptions
 from navarch.project.image.targets import MACHINES
 from navarch.project.project import Project
@@ -172,6 +173,7 @@ class ImageProject(NamedTuple):
     root: Path
     cache: BuildCache
     wheels: Path
+    no_index: bool = True
 
     @property
     def project(self) -> Project:
@@ -183,7 +185,7 @@ class ImageProject(NamedTuple):
 
     @property
     def pip(self) -> PipOptions:
-        return PipOptions(no_index=True, find_links=(str(self.wheels),))
+        return PipOptions(no_index=self.no_index, find_links=(str(self.wheels),))
 
     def base(self) -> BaseSource:
         return open_base(self.project, self.cache, RegistryOptions(plain_http=True), DebianOptions())
@@ -215,7 +217,7 @@ class ImageProject(NamedTuple):
 
     def build(self, name: str = IMAGE) -> BuiltImage:
         locked = ImageLock.read(self.project, inputs_of(self.project))
-        layers = LayerBuilder(locked, self.base(), self.cache, self.pip, lambda _: None)
+        layers = LayerBuilder(locked, self.base, self.cache, self.pip, lambda _: None)
         return build_image(self.project, name, locked, layers, self.cache)
 
     def files(self, built: BuiltImage, platform: str, *, layer: int | None = None) -> FileTree:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
 from navarch.errors import ImageError
 from navarch.oci.documents import Descriptor
 from navarch.oci.file_tree import FileTree
-from navarch.project.image.wheels import SiteFolder
+from navarch.project.image.lock_file import LockedPlatform
+from navarch.project.image.site_folder import SiteFolder
 
 DEFAULT_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CA_BUNDLE: Final = "etc/ssl/certs/ca-certificates.crt"
@@ -58,6 +59,18 @@ class BasePython(msgspec.Struct, frozen=True, kw_only=True):
     def minor(self) -> str:
         """Returns the version without its last part."""
         return ".".join(self.version.split(".")[:2])
+
+
+class BaseSource(Protocol):
+    """A base, for each of its platforms."""
+
+    def lock(self, platform: str) -> LockedPlatform:
+        """Returns what the base is today, without wheels; raises `ImageError` if it cannot be had for the platform."""
+        ...
+
+    def tree(self, platform: str, locked: LockedPlatform) -> Base:
+        """Returns the files of the base as it was locked; the layers that it names are in the cache then."""
+        ...
 
 
 def find_python(base: Base, name: str) -> BasePython:

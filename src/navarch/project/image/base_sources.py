@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -24,31 +24,19 @@ from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.registry import RegistryClient, RegistryOptions, pull
 from navarch.oci.unpacked_images import flatten
-from navarch.project.image.base import Base, find_glibc, find_python, layers_of
+from navarch.project.image.base import Base, BaseSource, find_glibc, find_python, layers_of
 from navarch.project.image.build_cache import BuildCache
 from navarch.project.image.debian.archive import DebianArchive, DebianOptions
 from navarch.project.image.debian.base_packages import base_packages, glibc_version, python_version
 from navarch.project.image.debian.base_tree import base_tree
 from navarch.project.image.debian.package_index import DebianPackage
 from navarch.project.image.debian.versions import DebianVersion
-from navarch.project.image.lock_file import LockedPlatform
+from navarch.project.image.lock_file import LockedPackage, LockedPlatform
 from navarch.project.image.targets import machine_of
 from navarch.project.project import Project
 
 _DEBIAN: Final = "debian:"
 _LAYOUT: Final = "oci:"
-
-
-class BaseSource(Protocol):
-    """A base, for each of its platforms."""
-
-    def lock(self, platform: str) -> LockedPlatform:
-        """Returns what the base is today, without wheels; raises `ImageError` if it cannot be had for the platform."""
-        ...
-
-    def tree(self, platform: str, locked: LockedPlatform) -> Base:
-        """Returns the files of the base as it was locked; the layers that it names are in the cache then."""
-        ...
 
 
 class _ImageSource(abc.ABC):
@@ -143,18 +131,23 @@ class DebianSource:
         """Returns the newest packages of the suite."""
         found = asyncio.run(self._resolve(Platform.parse(platform).architecture))
         glibc = ".".join(map(str, glibc_version(found)))
-        return LockedPlatform(python=_python_version(found), glibc=glibc, packages=found)
+        return LockedPlatform(
+            python=_python_version(found),
+            glibc=glibc,
+            packages=tuple(LockedPackage(**msgspec.structs.asdict(each)) for each in found),
+        )
 
     def tree(self, platform: str, locked: LockedPlatform) -> Base:
         """Returns the files of the locked packages, with what their maintainer scripts would have made."""
         del platform
-        return Base(tree=base_tree(asyncio.run(self._fetch(locked.packages))))
+        packages = [DebianPackage(**msgspec.structs.asdict(each)) for each in locked.packages]
+        return Base(tree=base_tree(asyncio.run(self._fetch(packages))))
 
     async def _resolve(self, architecture: str) -> tuple[DebianPackage, ...]:
         async with DebianArchive(self._options, self._cache) as archive:
             return await archive.resolve(self._names, architecture)
 
-    async def _fetch(self, packages: tuple[DebianPackage, ...]) -> list[Path]:
+    async def _fetch(self, packages: list[DebianPackage]) -> list[Path]:
         async with DebianArchive(self._options, self._cache) as archive:
             return await archive.fetch(packages)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from navarch.errors import ConfigError
 from navarch.oci.documents import (
     CONFIG,
     EMPTY,
@@ -22,7 +23,7 @@ from navarch.oci.documents import (
 )
 from navarch.oci.layers import Layer, pack
 from navarch.oci.layout import Layout
-from navarch.oci.reference import Reference
+from navarch.oci.reference import DOCKER_HUB, Reference
 from navarch.project.image.base import PackedLayer
 from navarch.project.image.build_cache import BuildCache, lock_file
 from navarch.project.image.bytecode import Interpreter, bytecode_of
@@ -74,9 +75,8 @@ def build_image(project: Project, name: str, lock: ImageLock, layers: LayerBuild
     """
     reference = Reference.parse(name)
     metadata = ProjectMetadata.of(project)
-    for platform, locked in lock.platforms.items():
+    for platform in lock.platforms:
         machine_of(platform)
-        metadata.check_python(locked.python, lock.base)
     interpreter = layers.interpreter()
 
     def locked_layers(platform: str) -> _LockedLayers:
@@ -94,6 +94,19 @@ def build_image(project: Project, name: str, lock: ImageLock, layers: LayerBuild
         layout.tag(str(reference), built)
         layout.sweep()
     return BuiltImage(name=str(reference), digest=built.digest, layout=str(folder), platforms=assembly.platforms)
+
+
+def check_push_name(text: str) -> Reference:
+    """Reads the name to push to. Raises `ConfigError` if it has no registry: the default one is nobody's intention."""
+    reference = Reference.parse(text)
+    if reference.digest:
+        raise ConfigError(f"expected the name and tag of an image, got a digest: {text}")
+    if reference.registry == DOCKER_HUB and not text.startswith(DOCKER_HUB):
+        raise ConfigError(
+            f"expected the name of an image with its registry, such as registry.example.com/{text}, got {text!r}; give the "
+            f"name, or set `image` of [tool.navarch] in pyproject.toml"
+        )
+    return reference
 
 
 class _Assembly:

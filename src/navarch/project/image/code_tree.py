@@ -11,7 +11,7 @@ from typing import Final
 from navarch.errors import ImageError
 from navarch.oci.file_tree import FileTree
 from navarch.project.image.project_metadata import ProjectMetadata
-from navarch.project.image.wheels import SiteFolder
+from navarch.project.image.site_folder import SiteFolder
 from navarch.project.project import Project
 
 _LEFT_OUT: Final = frozenset({"__pycache__"})

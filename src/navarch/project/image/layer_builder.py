@@ -13,14 +13,12 @@ from navarch.errors import ImageError
 from navarch.oci.documents import Platform
 from navarch.oci.file_tree import FileTree
 from navarch.oci.layers import pack
-from navarch.project.image.base import Base, BasePython, PackedLayer, environment_of, find_python
-from navarch.project.image.base_sources import BaseSource
+from navarch.project.image.base import Base, BasePython, BaseSource, PackedLayer, environment_of, find_python
 from navarch.project.image.build_cache import BuildCache, key_of
 from navarch.project.image.bytecode import Interpreter, bytecode_of, interpreter_in, interpreter_of_this_machine
 from navarch.project.image.lock_file import ImageLock, LockedPlatform
 from navarch.project.image.pip import PipOptions, download
 from navarch.project.image.targets import PythonTarget, host_platform, machine_of
-from navarch.project.image.wheels import WheelLicense, check_platform, install_wheel
 
 _DEBIAN_PACKAGES: Final = "usr/lib/python3"
 Progress = Callable[[str], None]
@@ -38,14 +36,23 @@ class DependenciesLayer(msgspec.Struct, frozen=True, kw_only=True):
     """The dependencies, whose layer is in the cache."""
 
     layer: PackedLayer
-    licenses: list[WheelLicense]
+    licenses: dict[str, str]
+    """What each wheel says about its licence, by name."""
 
 
 class LayerBuilder:
-    """Builds what a lock decides. What was built before from the same entries of a lock comes from the cache."""
+    """Builds what a lock decides. What was built before from the same entries of a lock comes from the cache.
+
+    `base` opens the source of bases; it is called when a base is not in the cache.
+    """
 
     def __init__(
-        self, lock: ImageLock, base: BaseSource, cache: BuildCache, pip: PipOptions, progress: Progress
+        self,
+        lock: ImageLock,
+        base: Callable[[], BaseSource],
+        cache: BuildCache,
+        pip: PipOptions,
+        progress: Progress,
     ) -> None:
         self._lock = lock
         self._base = base
@@ -111,12 +118,17 @@ class LayerBuilder:
         return self._cache.add_layer(pack(tree))
 
     def _packed_dependencies(self, platform: str, base: BaseLayers, interpreter: Interpreter) -> DependenciesLayer:
+        from navarch.project.image.wheels import install_wheel  # noqa: PLC0415 - builds from the cache start sooner
+
         locked = self._lock.platforms[platform]
         self._download(platform, locked)
         self._progress(f"{platform}: packing {len(locked.wheels)} wheels")
         tree, site = FileTree(), base.python.site
         machine = machine_of(platform)
-        licenses = [install_wheel(self._cache.wheel(each), each, tree, site, machine) for each in sorted(locked.wheels)]
+        licenses = {
+            each.name: install_wheel(self._cache.wheel(each), each, tree, site, machine)
+            for each in sorted(locked.wheels)
+        }
         files = self._tree(platform).tree
         for path, entry in tree:
             if entry.kind == "file" and path in files and not path.startswith(f"{site.path}/"):
@@ -130,7 +142,7 @@ class LayerBuilder:
     def _download(self, platform: str, locked: LockedPlatform) -> None:
         target = PythonTarget(platform=Platform.parse(platform), python=locked.python, glibc=locked.glibc)
         for wheel in locked.wheels:
-            check_platform(wheel, target)
+            target.check(wheel.filename)
         missing = [each for each in locked.wheels if not self._cache.wheel(each).is_file()]
         if not missing:
             return
@@ -148,7 +160,7 @@ class LayerBuilder:
     def _tree(self, platform: str) -> Base:
         if platform not in self._trees:
             self._progress(f"{platform}: fetching the base")
-            self._trees[platform] = self._base.tree(platform, self._lock.platforms[platform])
+            self._trees[platform] = self._base().tree(platform, self._lock.platforms[platform])
         return self._trees[platform]
 
     def _base_key(self, platform: str) -> str:

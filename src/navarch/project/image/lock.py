@@ -9,19 +9,14 @@ import msgspec
 
 from navarch.errors import ConfigError
 from navarch.oci.documents import Platform
-from navarch.project.image.base_sources import BaseSource
-from navarch.project.image.lock_file import ImageLock, LockedPlatform, inputs_digest, new_lock
-from navarch.project.image.pip import PipOptions, resolve
+from navarch.project.image.base import BaseSource
+from navarch.project.image.lock_file import ImageLock, LockedPlatform, inputs_of, new_lock
+from navarch.project.image.pip import PipOptions
 from navarch.project.image.project_metadata import ProjectMetadata
+from navarch.project.image.requirements import check_python, checked_requirements
 from navarch.project.image.targets import PythonTarget, machine_of
+from navarch.project.image.wheel_resolver import resolve
 from navarch.project.project import Project
-
-
-def inputs_of(project: Project) -> str:
-    """Returns the digest of what the project's lock depends on: its requirements, and its settings of the build."""
-    build = project.settings.build
-    requirements = ProjectMetadata.of(project).requirements(build.extras)
-    return inputs_digest(build.base, build.platforms, build.packages, requirements)
 
 
 def lock_image(
@@ -32,13 +27,13 @@ def lock_image(
     Raises `ConfigError` and `ImageError`, with the platform and the package that cannot be had.
     """
     build, metadata = project.settings.build, ProjectMetadata.of(project)
-    requirements = metadata.requirements(build.extras)
+    requirements = checked_requirements(metadata.requirements(build.extras))
     platforms = _platforms(project)
 
     def locked(name: str) -> LockedPlatform:
         progress(f"{name}: resolving the base")
         found = base.lock(name)
-        metadata.check_python(found.python, build.base)
+        check_python(metadata.requires_python, found.python, build.base)
         target = PythonTarget(platform=Platform.parse(name), python=found.python, glibc=found.glibc)
         progress(f"{name}: resolving wheels for Python {found.python} and glibc {found.glibc}")
         return msgspec.structs.replace(found, wheels=resolve(requirements, target, pip))

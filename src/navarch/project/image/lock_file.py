@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
 from typing import Final
 
 import msgspec
-from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from navarch.errors import ImageError
 from navarch.oci.documents import Platform
 from navarch.oci.reference import is_digest
 from navarch.project.files import read_text, write_files
-from navarch.project.image.debian.package_index import DebianPackage
+from navarch.project.image.project_metadata import ProjectMetadata
 from navarch.project.project import Project
 
 LOCK_FILE: Final = "image.lock"
 _VERSION: Final = 1
+_WHEEL: Final = re.compile(r"([A-Za-z0-9_.]+)-[A-Za-z0-9_.!+]+(?:-[A-Za-z0-9_.]+){3,4}\.whl")
 _RELOCK: Final = "run: navarch image lock"
 
 
@@ -30,6 +30,17 @@ class LockedWheel(msgspec.Struct, frozen=True, kw_only=True, order=True, forbid_
     sha256: str
 
 
+class LockedPackage(msgspec.Struct, frozen=True, kw_only=True, order=True, forbid_unknown_fields=True):
+    """A Debian package: any mirror has it below that path."""
+
+    name: str
+    version: str
+    architecture: str
+    path: str
+    sha256: str
+    size: int
+
+
 class LockedPlatform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An image for one platform. Its base is a list of Debian packages, or one image by its digest."""
 
@@ -37,7 +48,7 @@ class LockedPlatform(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     glibc: str
     base: str = ""
     """The digest of the base's manifest; empty for Debian packages."""
-    packages: tuple[DebianPackage, ...] = ()
+    packages: tuple[LockedPackage, ...] = ()
     wheels: tuple[LockedWheel, ...] = ()
 
 
@@ -46,7 +57,7 @@ class ImageLock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     version: int
     inputs: str
-    """The digest of what decided: see `inputs_digest`."""
+    """The digest of what decided: see `inputs_of`."""
     base: str
     platforms: dict[str, LockedPlatform]
 
@@ -86,9 +97,21 @@ def new_lock(inputs: str, base: str, platforms: dict[str, LockedPlatform]) -> Im
     return ImageLock(version=_VERSION, inputs=inputs, base=base, platforms=platforms)
 
 
-def inputs_digest(base: str, platforms: Iterable[str], packages: Iterable[str], requirements: Iterable[str]) -> str:
-    """Returns the digest of what a lock depends on; the order of the entries has no influence."""
-    inputs = [_VERSION, base, sorted(platforms), sorted(packages), sorted(requirements)]
+def inputs_of(project: Project) -> str:
+    """Returns the digest of what the project's lock depends on: its requirements, and its settings of the build.
+
+    The order of entries has no influence. Raises `ConfigError` for dependencies that `pyproject.toml` does not list.
+    """
+    build, metadata = project.settings.build, ProjectMetadata.of(project)
+    requirements = metadata.requirements(build.extras)
+    inputs = [
+        _VERSION,
+        build.base,
+        metadata.requires_python,
+        sorted(build.platforms),
+        sorted(build.packages),
+        requirements,
+    ]
     return f"sha256:{hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()}"
 
 
@@ -117,11 +140,8 @@ def _check(name: str, platform: LockedPlatform) -> None:
     for wheel in platform.wheels:
         if not is_digest(f"sha256:{wheel.sha256}"):
             raise ImageError(f"{where}: {wheel.name}: expected a SHA-256 of 64 digits, got {wheel.sha256!r}; {_RELOCK}")
-        try:
-            found, version, _, _ = parse_wheel_filename(wheel.filename)
-        except InvalidWheelFilename:
-            raise ImageError(f"{where}: expected the name of a wheel, got {wheel.filename!r}; {_RELOCK}") from None
-        if (found, str(version)) != (wheel.name, wheel.version):
-            raise ImageError(
-                f"{where}: expected a wheel of {wheel.name} {wheel.version}, got {wheel.filename}; {_RELOCK}"
-            )
+        named = _WHEEL.fullmatch(wheel.filename)
+        if named is None:
+            raise ImageError(f"{where}: expected the name of a wheel, got {wheel.filename!r}; {_RELOCK}")
+        if re.sub("[-_.]+", "-", named[1]).lower() != wheel.name:
+            raise ImageError(f"{where}: expected a wheel of {wheel.name}, got {wheel.filename}; {_RELOCK}")

@@ -1,4 +1,4 @@
-"""Resolves and downloads wheels for other platforms, with pip and its configuration."""
+"""Runs pip, with its own configuration, for other platforms than this one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePosixPath
-from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
+from typing import Final
 
 import msgspec
-from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from navarch.errors import ImageError
 from navarch.project.image.lock_file import LockedWheel
@@ -51,30 +47,17 @@ class PipOptions(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def resolve(requirements: Sequence[str], target: PythonTarget, options: PipOptions) -> tuple[LockedWheel, ...]:
-    """Returns the newest wheels that satisfy the requirements on the target, sorted by name.
-
-    Raises `ImageError` with the requirement that no wheel satisfies.
-    """
-    if not requirements:
-        return ()
-    with tempfile.TemporaryDirectory(prefix="navarch-lock-") as folder:
-        arguments = ["install", "--dry-run", "--ignore-installed", "--report=-", f"--target={folder}"]
-        report = _pip([*arguments, *requirements], target, options)
-    found: Any = json.loads(report)
-    return tuple(sorted((_wheel(each) for each in found["install"]), key=lambda each: each.name))
-
-
 def download(wheels: Iterable[LockedWheel], target: PythonTarget, folder: Path, options: PipOptions) -> None:
     """Downloads the wheels into the folder; pip refuses those with another digest, with `ImageError`."""
     lines = [f"{each.name}=={each.version} --hash=sha256:{each.sha256}\n" for each in wheels]
     listed = folder / "requirements.txt"
     listed.write_text("".join(lines), encoding="utf-8")
     arguments = ["download", "--no-deps", "--require-hashes", f"--dest={folder}", f"--requirement={listed}"]
-    _pip(arguments, target, options)
+    run_pip(arguments, target, options)
 
 
-def _pip(arguments: Sequence[str], target: PythonTarget, options: PipOptions) -> bytes:
+def run_pip(arguments: Sequence[str], target: PythonTarget, options: PipOptions) -> bytes:
+    """Runs pip for the target and returns what it prints. Raises `ImageError` with what its failure means."""
     common = ["--quiet", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
     done = subprocess.run(  # noqa: S603 - this Python, and arguments that no shell reads
         [
@@ -89,18 +72,6 @@ def _pip(arguments: Sequence[str], target: PythonTarget, options: PipOptions) ->
     if done.returncode:
         raise _failure(done.stderr.decode(errors="replace"), target)
     return done.stdout
-
-
-def _wheel(entry: dict[str, Any]) -> LockedWheel:
-    source = entry["download_info"]
-    name, version = entry["metadata"]["name"], entry["metadata"]["version"]
-    filename = PurePosixPath(unquote(urlsplit(source["url"]).path)).name
-    sha256 = source.get("archive_info", {}).get("hashes", {}).get("sha256", "")
-    if entry.get("is_direct") or not sha256:
-        raise ImageError(
-            f"{name} {version}: expected a wheel of an index, got one by its address; build it, and lock with --find-links FOLDER"
-        )
-    return LockedWheel(name=canonicalize_name(name), version=str(Version(version)), filename=filename, sha256=sha256)
 
 
 def _failure(said: str, target: PythonTarget) -> ImageError:

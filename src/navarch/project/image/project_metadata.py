@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
 
-from navarch.errors import ConfigError, ImageError
+from navarch.errors import ConfigError
 from navarch.project.files import read_text
 from navarch.project.project import Project
 
@@ -48,7 +46,7 @@ class ProjectMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="kebab")
     @property
     def distribution(self) -> str:
         """Returns the name as file names have it: `cache_operator`."""
-        return canonicalize_name(self.name).replace("-", "_")
+        return _canonical(self.name).replace("-", "_")
 
     @property
     def license_expression(self) -> str:
@@ -64,38 +62,23 @@ class ProjectMetadata(msgspec.Struct, frozen=True, kw_only=True, rename="kebab")
     def requirements(self, extras: Iterable[str] = ()) -> list[str]:
         """Returns the dependencies, and those of the extras, in order and without repetitions.
 
-        Raises `ConfigError` for an unknown extra, for dependencies that only the build backend knows, and for an entry
-        that is no requirement or that names a file or an address: a lock has neither.
+        Raises `ConfigError` for an unknown extra, and for dependencies that only the build backend knows.
         """
         if "dependencies" in self.dynamic or ("optional-dependencies" in self.dynamic and tuple(extras)):
             raise ConfigError(
                 f"{_WHERE}: expected dependencies in the file, got dynamic ones, which only its build backend knows; "
                 f"list them as `dependencies = [...]`"
             )
-        known = {canonicalize_name(name): entries for name, entries in self.optional_dependencies.items()}
+        known = {_canonical(name): entries for name, entries in self.optional_dependencies.items()}
         found = list(self.dependencies)
         for extra in extras:
-            if canonicalize_name(extra) not in known:
+            if _canonical(extra) not in known:
                 there = ", ".join(sorted(known)) or "none"
                 raise ConfigError(
                     f"[tool.navarch.build] extras: expected extras of the project, {there}; got {extra!r}"
                 )
-            found += known[canonicalize_name(extra)]
-        return sorted({_checked(each) for each in found})
-
-    def check_python(self, version: str, base: str) -> None:
-        """Raises `ImageError` if the project does not run on that version of Python."""
-        try:
-            accepted = SpecifierSet(self.requires_python)
-        except InvalidSpecifier:
-            raise ConfigError(
-                f"{_WHERE}: requires-python: expected a version range as >=3.11, got {self.requires_python!r}"
-            ) from None
-        if not accepted.contains(version, prereleases=True):
-            raise ImageError(
-                f"the project needs Python {self.requires_python}, but the base {base} has {version}; name another base in "
-                f"[tool.navarch.build]"
-            )
+            found += known[_canonical(extra)]
+        return sorted({" ".join(each.split()) for each in found})
 
     def files(self) -> Iterator[tuple[str, str]]:
         """Yields the names and contents of its dist-info, as an installed distribution has them."""
@@ -115,15 +98,5 @@ def _group(name: str, entries: dict[str, str]) -> str:
     return f"[{name}]\n" + "".join(f"{key} = {value}\n" for key, value in sorted(entries.items()))
 
 
-def _checked(text: str) -> str:
-    try:
-        found = Requirement(text)
-    except InvalidRequirement as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{_WHERE} dependencies: expected a requirement, got {text!r}: {reason}") from None
-    if found.url is not None:
-        raise ConfigError(
-            f"{_WHERE} dependencies: expected a name and a version range, got {text!r}; build a wheel of it, and lock with "
-            f"--find-links FOLDER"
-        )
-    return str(found)
+def _canonical(name: str) -> str:
+    return re.sub("[-_.]+", "-", name).lower()

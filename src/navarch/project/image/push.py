@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from navarch.errors import ConfigError, ImageError
+from navarch.errors import ImageError
 from navarch.oci.documents import Descriptor, Index
 from navarch.oci.layout import Layout
-from navarch.oci.reference import DOCKER_HUB, Reference
+from navarch.oci.reference import Reference
 from navarch.oci.registry import PushSummary, RegistryClient, push
 from navarch.oci.registry.transfer import OnProgress
-from navarch.project.image.build import LAYOUT_FOLDER, LOCK
+from navarch.project.image.build import LAYOUT_FOLDER, LOCK, check_push_name
 from navarch.project.image.build_cache import lock_file
 from navarch.project.project import Project
 
@@ -28,19 +28,6 @@ class PushedImage(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes of blobs that the registry had already."""
     sboms: list[str]
     """The digests of the SBOMs' manifests."""
-
-
-def push_reference(text: str) -> Reference:
-    """Reads the name to push to. Raises `ConfigError` if it has no registry: the default one is nobody's intention."""
-    reference = Reference.parse(text)
-    if reference.digest:
-        raise ConfigError(f"expected the name and tag of an image, got a digest: {text}")
-    if reference.registry == DOCKER_HUB and not text.startswith(DOCKER_HUB):
-        raise ConfigError(
-            f"expected the name of an image with its registry, such as registry.example.com/{text}, got {text!r}; give the "
-            f"name, or set `image` of [tool.navarch] in pyproject.toml"
-        )
-    return reference
 
 
 def find_image(project: Project, name: str) -> tuple[Layout, Descriptor]:
@@ -61,7 +48,7 @@ async def push_image(
     client: RegistryClient, project: Project, name: str, progress: OnProgress = lambda _: None
 ) -> PushedImage:
     """Pushes the image under that name: its SBOMs first, its tag last. Raises `ImageError` and `RegistryError`."""
-    reference = push_reference(name)
+    reference = check_push_name(name)
     find_image(project, name)
     with lock_file(project.root / LAYOUT_FOLDER / LOCK, shared=True):
         layout, root = find_image(project, name)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
-from packaging.utils import canonicalize_name
 
 from navarch._version import __version__
 from navarch.project.image.lock_file import LockedPlatform
 from navarch.project.image.project_metadata import ProjectMetadata
-from navarch.project.image.wheels import WheelLicense
 
 SPDX: Final = "application/spdx+json"
 _EXPRESSION: Final = re.compile(
@@ -27,7 +25,7 @@ def spdx_document(
     metadata: ProjectMetadata,
     platform: str,
     locked: LockedPlatform,
-    licenses: Sequence[WheelLicense],
+    licenses: Mapping[str, str],
     *,
     base: str,
     created: str,
@@ -69,12 +67,10 @@ def _base(base: str, locked: LockedPlatform) -> Iterator[dict[str, Any]]:
         yield {**found, **_located(address, each.sha256), "supplier": "Organization: Debian"}
 
 
-def _wheels(locked: LockedPlatform, licenses: Sequence[WheelLicense]) -> Iterator[dict[str, Any]]:
-    stated = {each.name: each.license for each in licenses}
+def _wheels(locked: LockedPlatform, licenses: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for each in sorted(locked.wheels):
-        name = canonicalize_name(each.name)
-        found = _package(_identifier("pypi", name), name, each.version, stated.get(each.name, ""))
-        address = f"pkg:pypi/{name}@{quote(each.version)}"
+        found = _package(_identifier("pypi", each.name), each.name, each.version, licenses.get(each.name, ""))
+        address = f"pkg:pypi/{each.name}@{quote(each.version)}"
         yield {**found, **_located(address, each.sha256), "packageFileName": each.filename}
 
 

@@ -43,6 +43,15 @@ class PythonTarget(msgspec.Struct, frozen=True, kw_only=True):
             found += [f"{_ALIASES[minor]}_{self.machine}"] if minor in _ALIASES else []
         return found
 
+    def check(self, filename: str) -> None:
+        """Raises `ImageError` for a wheel that the target cannot load."""
+        platforms = filename.removesuffix(".whl").rsplit("-", 1)[1].split(".")
+        if not {"any", *self.tags()} & set(platforms):
+            raise ImageError(
+                f"image.lock: {self.platform}: expected wheels for this platform and glibc {self.glibc}, got {filename}; "
+                f"run: navarch image lock"
+            )
+
     def arguments(self) -> list[str]:
         """Returns how pip is told to choose wheels for it: with fewer tags, pip would choose old releases instead."""
         abis = (f"cp{self.minor.replace('.', '')}", "abi3", "none")

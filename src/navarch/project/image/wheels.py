@@ -11,52 +11,28 @@ from email.parser import HeaderParser
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-import msgspec
 from installer import install
 from installer.destinations import WheelDestination
 from installer.exceptions import InstallerError
 from installer.records import Hash, RecordEntry
-from installer.scripts import Script
 from installer.sources import WheelFile
 from installer.utils import Scheme, construct_record_file
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from navarch.errors import ImageError
 from navarch.oci.file_tree import FileTree
 from navarch.project.image.elf import is_elf, machine_of_elf, without_symbols
 from navarch.project.image.lock_file import LockedWheel
-from navarch.project.image.targets import PythonTarget
+from navarch.project.image.site_folder import SCRIPTS, SiteFolder
 
 LARGEST_WHEEL: Final = 2**30
 """The bytes of a wheel's files that we unpack, so that a small wheel cannot fill memory."""
-SCRIPTS: Final = "usr/local/bin"
 _DATA: Final = "usr/local"
 _SCRIPT_PREFIX: Final = b"#!python"
 
 
-class SiteFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an image's Python has its packages."""
-
-    python: str
-    """The interpreter, as shebangs name it: /usr/local/bin/python3."""
-    path: str
-    """The folder of packages: usr/local/lib/python3.13/dist-packages."""
-
-    def add_script(self, tree: FileTree, name: str, module: str, attribute: str) -> bytes:
-        """Adds a program that calls a function, and returns its content."""
-        _, content = Script(name, module, attribute, "console").generate(self.python, "posix")
-        tree.add_file(f"{SCRIPTS}/{_plain(name)}", content, mode=0o755)
-        return content
-
-
-class WheelLicense(msgspec.Struct, frozen=True, kw_only=True):
-    """What a wheel says about its licence, for the SBOM."""
-
-    name: str
-    version: str
-    license: str = ""
-
-
-def install_wheel(file: Path, wheel: LockedWheel, tree: FileTree, site: SiteFolder, machine: str) -> WheelLicense:
+def install_wheel(file: Path, wheel: LockedWheel, tree: FileTree, site: SiteFolder, machine: str) -> str:
     """Adds the files of the wheel to the tree, and returns its licence.
 
     Machine code loses its symbols for debuggers, most of its bytes in many wheels. Raises `ImageError` for a wheel of
@@ -79,16 +55,6 @@ def install_wheel(file: Path, wheel: LockedWheel, tree: FileTree, site: SiteFold
         raise ImageError(
             f"{wheel.filename}: expected a wheel, got a damaged one: {str(error) or type(error).__name__}"
         ) from None
-
-
-def check_platform(wheel: LockedWheel, target: PythonTarget) -> None:
-    """Raises `ImageError` for a wheel that the target cannot load."""
-    platforms = wheel.filename.removesuffix(".whl").rsplit("-", 1)[1].split(".")
-    if not {"any", *target.tags()} & set(platforms):
-        raise ImageError(
-            f"image.lock: {target.platform}: expected wheels for this platform and glibc {target.glibc}, got {wheel.filename}; "
-            f"run: navarch image lock"
-        )
 
 
 class _TreeDestination(WheelDestination):
@@ -148,13 +114,11 @@ def _record(path: str, content: bytes) -> RecordEntry:
     return RecordEntry(path, Hash("sha256", digest), len(content))
 
 
-def _plain(name: str) -> str:
-    if "/" in name or name in {"", ".", ".."}:
-        raise ImageError(f"expected the name of a program, got {name!r}")
-    return name
-
-
-def _license(metadata: str, wheel: LockedWheel) -> WheelLicense:
+def _license(metadata: str, wheel: LockedWheel) -> str:
+    """Returns what the wheel's metadata says about its licence; raises `ImageError` if it is of another distribution."""
     headers = HeaderParser().parsestr(metadata)
+    found = canonicalize_name(str(headers["Name"])), Version(str(headers["Version"]))
+    if found != (wheel.name, Version(wheel.version)):
+        raise ImageError(f"expected {wheel.name} {wheel.version} of image.lock, got {found[0]} {found[1]}")
     stated = str(headers.get("License-Expression") or headers.get("License") or "").strip()
-    return WheelLicense(name=wheel.name, version=wheel.version, license=stated if "\n" not in stated else "")
+    return stated if "\n" not in stated else ""
