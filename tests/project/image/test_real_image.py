@@ -107,7 +107,7 @@ def test_second_build_elsewhere_gives_the_same_digest(real: ImageProject, built:
     """With an empty cache, in another folder, with another umask."""
     before = os.umask(0o077)
     try:
-        shutil.copytree(real.root, tmp_path / "copy", ignore=shutil.ignore_patterns("dist"))
+        shutil.copytree(real.root, tmp_path / "copy", symlinks=True, ignore=shutil.ignore_patterns("dist"))
         copy = ImageProject(tmp_path / "copy", BuildCache(tmp_path / "cache"), real.wheels, no_index=False)
         shutil.copytree(real.cache.folder / "debian", copy.cache.folder / "debian")  # downloads alone
         assert copy.build().digest == built.digest
