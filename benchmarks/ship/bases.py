@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from navarch.oci.documents import CONFIG, MANIFEST, ImageConfig, Manifest, Platform, ProcessConfig, RootFs, encode
+from navarch.oci.documents import CONFIG, MANIFEST, ImageConfig, ImageManifest, Platform, ProcessConfig, RootFs, encode
 from navarch.oci.file_tree import FileTree
 from navarch.oci.layers import pack
 from navarch.oci.layout import Layout
@@ -52,7 +52,7 @@ def _push(tree: FileTree, name: str, folder: Path) -> None:
         config=ProcessConfig(env=[f"PATH={DEFAULT_PATH}"]),
         rootfs=RootFs(type="layers", diff_ids=[layer.diff_id]),
     )
-    manifest = Manifest(
+    manifest = ImageManifest(
         schema_version=2,
         media_type=MANIFEST,
         config=layout.add(encode(config), CONFIG),

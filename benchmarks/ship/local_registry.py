@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from navarch.oci.documents import Descriptor, Manifest, Platform
+from navarch.oci.documents import Descriptor, ImageManifest, Platform
 from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.registry import RegistryClient, RegistryOptions, pull, push
@@ -46,7 +46,7 @@ def push_image(layout: Layout, image: Descriptor, name: str) -> None:
 def packed_size(name: str, platform: str, folder: Path) -> int:
     """Returns the bytes of all layers of an image, which is pulled into the folder."""
 
-    async def fetch() -> Manifest:
+    async def fetch() -> ImageManifest:
         layout = Layout.create(folder)
         async with RegistryClient(RegistryOptions(plain_http=True)) as client:
             found = await pull(client, Reference.parse(name), layout, Platform.parse(platform))

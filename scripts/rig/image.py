@@ -10,7 +10,7 @@ from navarch.oci.documents import (
     CONFIG,
     MANIFEST,
     ImageConfig,
-    Manifest,
+    ImageManifest,
     Platform,
     ProcessConfig,
     RootFs,
@@ -44,6 +44,6 @@ def write_image(target: Path, tree: FileTree, name: str, settings: ProcessConfig
         layout = Layout.create(Path(folder))
         layout.add(layer.content, layer.descriptor.media_type)
         described = layout.add(encode(config), CONFIG)
-        manifest = Manifest(schema_version=2, media_type=MANIFEST, config=described, layers=[layer.descriptor])
+        manifest = ImageManifest(schema_version=2, media_type=MANIFEST, config=described, layers=[layer.descriptor])
         archive.write_archive(layout, layout.add_document(manifest, platform=platform), name, target)
     return target

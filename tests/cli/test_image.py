@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.programs import Program
-from navarch.oci.documents import Manifest
+from navarch.oci.documents import ImageManifest
 from navarch.oci.reference import Reference
 from navarch.oci.registry import RegistryClient, RegistryOptions
 from navarch.oci.registry_server import serve_in_thread
@@ -75,7 +75,7 @@ async def _check(name: str, platform: dict[str, str]) -> None:
         (sbom,) = await client.referrers(subject, "application/spdx+json")
         assert sbom.digest == platform["sbom"]
         found = await client.get_manifest(reference._replace(tag="", digest=sbom.digest))
-        assert isinstance(found.document, Manifest)
+        assert isinstance(found.document, ImageManifest)
         assert found.document.subject is not None
         assert found.document.subject.digest == platform["digest"]
 

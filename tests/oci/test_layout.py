@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from navarch.errors import ImageError
-from navarch.oci.documents import CONFIG, INDEX, MANIFEST, Descriptor, Index, Manifest, Platform, digest_of
+from navarch.oci.documents import CONFIG, INDEX, MANIFEST, Descriptor, ImageIndex, ImageManifest, Platform, digest_of
 from navarch.oci.layers import pack
 from navarch.oci.layout import Layout
 from oci.test_layers import _tree
@@ -19,13 +19,13 @@ def _image(layout: Layout, platform: Platform) -> Descriptor:
     layer = pack(_tree())
     layout.add(layer.content, layer.descriptor.media_type)
     config = layout.add(b'{"architecture":"%s"}' % platform.architecture.encode(), CONFIG)
-    manifest = Manifest(schema_version=2, media_type=MANIFEST, config=config, layers=[layer.descriptor])
+    manifest = ImageManifest(schema_version=2, media_type=MANIFEST, config=config, layers=[layer.descriptor])
     return layout.add_document(manifest, platform=platform)
 
 
 def _index(layout: Layout) -> Descriptor:
     images = [_image(layout, platform) for platform in (_AMD64, _ARM64)]
-    return layout.add_document(Index(schema_version=2, media_type=INDEX, manifests=images))
+    return layout.add_document(ImageIndex(schema_version=2, media_type=INDEX, manifests=images))
 
 
 def test_image_is_found_by_name_and_platform(tmp_path: Path) -> None:

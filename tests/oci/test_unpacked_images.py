@@ -10,7 +10,7 @@ import pytest
 
 from navarch.errors import ImageError
 from navarch.oci.archive import opened, write_archive
-from navarch.oci.documents import Manifest, Platform
+from navarch.oci.documents import ImageManifest, Platform
 from navarch.oci.file_tree import FileTree
 from navarch.oci.layout import Layout
 from navarch.oci.unpacked_images import UnpackedImages
@@ -103,10 +103,10 @@ def test_damaged_layer_is_refused(layout: Layout, unpacked: UnpackedImages) -> N
     """A layer that is missing, or not the one that the configuration names, leaves no image."""
     image = add_image(layout, _tree(a="1"))
     manifest = layout.manifest(image)
-    assert isinstance(manifest, Manifest)
+    assert isinstance(manifest, ImageManifest)
     layer = layout.path(manifest.layers[0].digest)
     other = layout.manifest(add_image(layout, _tree(a="2")))
-    assert isinstance(other, Manifest)
+    assert isinstance(other, ImageManifest)
     layer.write_bytes(layout.path(other.layers[0].digest).read_bytes())
     with pytest.raises(ImageError, match="remove the damaged file"):
         unpacked.unpack(layout, image, MACHINE)

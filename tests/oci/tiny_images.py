@@ -14,8 +14,8 @@ from navarch.oci.documents import (
     MANIFEST,
     Descriptor,
     ImageConfig,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     ProcessConfig,
     RootFs,
@@ -48,7 +48,7 @@ def add_image(layout: Layout, *trees: FileTree, platform: Platform = MACHINE, **
         rootfs=RootFs(type="layers", diff_ids=[layer.diff_id for layer in layers]),
     )
     described = layout.add(encode(config), CONFIG)
-    manifest = Manifest(
+    manifest = ImageManifest(
         schema_version=2, media_type=MANIFEST, config=described, layers=[layer.descriptor for layer in layers]
     )
     return layout.add_document(manifest, platform=platform)
@@ -56,7 +56,7 @@ def add_image(layout: Layout, *trees: FileTree, platform: Platform = MACHINE, **
 
 def add_index(layout: Layout, *images: Descriptor) -> Descriptor:
     """Adds an index of the images."""
-    return layout.add_document(Index(schema_version=2, media_type=INDEX, manifests=list(images)))
+    return layout.add_document(ImageIndex(schema_version=2, media_type=INDEX, manifests=list(images)))
 
 
 def with_programs(*names: str) -> FileTree:

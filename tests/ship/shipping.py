@@ -18,8 +18,8 @@ from navarch.oci.documents import (
     INDEX,
     MANIFEST,
     ImageConfig,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     ProcessConfig,
     RootFs,
@@ -97,9 +97,9 @@ def push_image(cluster: rig.Cluster, folder: Path, name: str, tree: FileTree, en
         rootfs=RootFs(type="layers", diff_ids=[layer.diff_id]),
     )
     stored = layout.add(encode(config), CONFIG)
-    manifest = Manifest(schema_version=2, media_type=MANIFEST, config=stored, layers=[layer.descriptor])
+    manifest = ImageManifest(schema_version=2, media_type=MANIFEST, config=stored, layers=[layer.descriptor])
     images = [layout.add_document(manifest, platform=platform)]
-    root = layout.add_document(Index(schema_version=2, media_type=INDEX, manifests=images))
+    root = layout.add_document(ImageIndex(schema_version=2, media_type=INDEX, manifests=images))
 
     async def send() -> None:
         async with RegistryClient(RegistryOptions(plain_http=True)) as client:

@@ -11,7 +11,7 @@ from navarch.cli.output import notes, print_json, print_table
 
 if TYPE_CHECKING:
     from navarch.project.deploy.release import Release
-    from navarch.project.deploy.server_side_apply import Change
+    from navarch.project.deploy.server_side_apply import AppliedObject
 
 _FIELDS: Final = 3
 
@@ -21,7 +21,7 @@ class Deployed:
     """The result of a deployment. `revision` is None after a dry run, `ready` is None if nobody waited for it."""
 
     release: Release
-    changes: list[Change]
+    changes: list[AppliedObject]
     revision: int | None = None
     ready: bool | None = None
 
@@ -53,7 +53,7 @@ def print_deployment(found: Deployed, output: str) -> None:
     )
 
 
-def _row(change: Change) -> dict[str, str]:
+def _row(change: AppliedObject) -> dict[str, str]:
     more = f", and {len(change.fields) - _FIELDS} more" if len(change.fields) > _FIELDS else ""
     return {
         "kind": change.kind,

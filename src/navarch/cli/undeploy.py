@@ -16,7 +16,7 @@ from navarch.cli.questions import ask
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from navarch.project.deploy.removal import Removal
+    from navarch.project.deploy.removal import DeploymentRemoval
 
 
 def undeploy(
@@ -67,7 +67,7 @@ async def _plan(
     *,
     delete_crds: bool,
     say: Callable[[str], None],
-) -> Removal:
+) -> DeploymentRemoval:
     from navarch.project.deploy.removal import plan_removal  # noqa: PLC0415 - as above
 
     async with connected(kubeconfig, context, say) as client:
@@ -75,7 +75,7 @@ async def _plan(
 
 
 async def _remove(
-    found: Removal, kubeconfig: Path | None, context: str | None, *, wait: float, say: Callable[[str], None]
+    found: DeploymentRemoval, kubeconfig: Path | None, context: str | None, *, wait: float, say: Callable[[str], None]
 ) -> None:
     from navarch.project.deploy.removal import remove  # noqa: PLC0415 - as above
 
@@ -83,7 +83,7 @@ async def _remove(
         await remove(client, found, seconds=wait, say=say)
 
 
-def _show(found: Removal) -> None:
+def _show(found: DeploymentRemoval) -> None:
     print_table([{"kind": kind, "to delete": count} for kind, count in found.counts().items()], stderr=True)
     console = notes()
     for each in [] if found.deletes_crds else found.crds:
@@ -101,5 +101,5 @@ def _show(found: Removal) -> None:
         console.print(f"kept: namespace {found.release.namespace}, which somebody else created", markup=False)
 
 
-def _kept_crds(found: Removal) -> list[str]:
+def _kept_crds(found: DeploymentRemoval) -> list[str]:
     return [] if found.deletes_crds else [each.crd for each in found.crds]

@@ -14,7 +14,7 @@ from typing import IO, Final
 import msgspec
 
 from navarch.errors import ImageError
-from navarch.oci.documents import INDEX, Descriptor, Index, encode
+from navarch.oci.documents import INDEX, Descriptor, ImageIndex, encode
 from navarch.oci.layout import CONTAINERD_NAME, LAYOUT_MARK, NAME, Layout
 
 _BLOBS: Final = "blobs/sha256/"
@@ -27,7 +27,7 @@ def write_archive(layout: Layout, descriptor: Descriptor, name: str, target: Pat
     named = msgspec.structs.replace(
         descriptor, annotations={**descriptor.annotations, NAME: name, CONTAINERD_NAME: name}
     )
-    index = Index(schema_version=2, media_type=INDEX, manifests=[named])
+    index = ImageIndex(schema_version=2, media_type=INDEX, manifests=[named])
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
         _add(archive, _MARK, io.BytesIO(LAYOUT_MARK), len(LAYOUT_MARK))
         content = encode(index)

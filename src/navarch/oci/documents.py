@@ -72,7 +72,7 @@ class Descriptor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
             raise ValueError(f"expected a sha256 digest and a size, got {self.digest!r} and {self.size}")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ImageManifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One image for one platform, or another artifact."""
 
     schema_version: int
@@ -84,7 +84,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     annotations: dict[str, str] = {}
 
 
-class Index(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ImageIndex(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The manifests of one image for several platforms, or of several images."""
 
     schema_version: int
@@ -116,7 +116,7 @@ class RootFs(msgspec.Struct, frozen=True, kw_only=True):
     diff_ids: list[str]
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LayerHistory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What made a layer."""
 
     created: str = ""
@@ -135,7 +135,7 @@ class ImageConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     author: str = ""
     config: ProcessConfig | None = None
     rootfs: RootFs
-    history: list[History] | None = None
+    history: list[LayerHistory] | None = None
 
     @property
     def platform(self) -> Platform:
@@ -143,7 +143,7 @@ class ImageConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return Platform(os=self.os, architecture=self.architecture, variant=self.variant)
 
 
-Document = Manifest | Index
+Document = ImageManifest | ImageIndex
 
 
 def digest_of(content: bytes | memoryview) -> str:
@@ -156,7 +156,7 @@ def descriptor_of(content: bytes, media_type: str, *, platform: Platform | None 
     return Descriptor(media_type=media_type, digest=digest_of(content), size=len(content), platform=platform)
 
 
-def encode(document: Manifest | Index | ImageConfig) -> bytes:
+def encode(document: ImageManifest | ImageIndex | ImageConfig) -> bytes:
     """Returns the document as JSON: the same document gives the same bytes."""
     return msgspec.json.encode(document, order="deterministic")
 
@@ -168,11 +168,11 @@ def decode_manifest(content: bytes, media_type: str, *, where: str) -> Document:
     """
     if len(content) > LARGEST_MANIFEST:
         raise ImageError(f"{where}: expected a manifest of at most {LARGEST_MANIFEST} bytes, got {len(content)}")
-    stated = _decode(content, _Typed, where).media_type or media_type.partition(";")[0].strip()
+    stated = _decode(content, _StatedType, where).media_type or media_type.partition(";")[0].strip()
     if stated in INDEX_TYPES:
-        return _decode(content, Index, where)
+        return _decode(content, ImageIndex, where)
     if stated in {MANIFEST, DOCKER_MANIFEST}:
-        return _decode(content, Manifest, where)
+        return _decode(content, ImageManifest, where)
     raise ImageError(f"{where}: expected an image or an index of OCI or Docker (schema 2), got {stated or 'no type'}")
 
 
@@ -181,7 +181,7 @@ def decode_config(content: bytes, *, where: str) -> ImageConfig:
     return _decode(content, ImageConfig, where)
 
 
-class _Typed(msgspec.Struct, rename="camel"):
+class _StatedType(msgspec.Struct, rename="camel"):
     media_type: str = ""
 
 
@@ -196,8 +196,8 @@ def _decode(content: bytes, kind: type[_T], where: str) -> _T:
 
 
 _NAMES: Final[dict[type, str]] = {
-    _Typed: "a manifest",
-    Manifest: "a manifest",
-    Index: "an index",
+    _StatedType: "a manifest",
+    ImageManifest: "a manifest",
+    ImageIndex: "an index",
     ImageConfig: "an image configuration",
 }

@@ -18,8 +18,8 @@ from navarch.oci.documents import (
     LARGEST_MANIFEST,
     Descriptor,
     Document,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     decode_manifest,
     descriptor_of,
@@ -87,10 +87,10 @@ class Layout:
         """Returns the manifest or index that the descriptor names."""
         return decode_manifest(self.read(descriptor.digest), descriptor.media_type, where=str(self.folder))
 
-    def image(self, descriptor: Descriptor, platform: Platform) -> tuple[Descriptor, Manifest]:
+    def image(self, descriptor: Descriptor, platform: Platform) -> tuple[Descriptor, ImageManifest]:
         """Returns the image for the platform; raises `ImageError` with the platforms that there are."""
         document = self.manifest(descriptor)
-        if isinstance(document, Manifest):
+        if isinstance(document, ImageManifest):
             return descriptor, document
         for each in document.manifests:
             if each.platform is not None and each.platform.fits(platform):
@@ -142,7 +142,7 @@ class Layout:
         """Takes the name away; the blobs stay until `sweep`."""
         self._write_index([each for each in self._index().manifests if each.annotations.get(NAME) != name])
 
-    def add_referrer(self, manifest: Manifest) -> Descriptor:
+    def add_referrer(self, manifest: ImageManifest) -> Descriptor:
         """Stores a manifest about another one, its subject, and lists it without a name; `sweep` removes it with that."""
         descriptor = msgspec.structs.replace(self.add_document(manifest), artifact_type=manifest.artifact_type)
         listed = self._index().manifests
@@ -165,7 +165,7 @@ class Layout:
                 return
             seen.add(descriptor.digest)
             document = self.manifest(descriptor)
-            if isinstance(document, Manifest):
+            if isinstance(document, ImageManifest):
                 for each in (document.config, *document.layers):
                     if each.digest not in seen:
                         seen.add(each.digest)
@@ -192,15 +192,15 @@ class Layout:
             file.unlink()
         return len(found)
 
-    def _index(self) -> Index:
+    def _index(self) -> ImageIndex:
         content = (self.folder / "index.json").read_bytes()
         found = decode_manifest(content, next(iter(INDEX_TYPES)), where=str(self.folder / "index.json"))
-        if isinstance(found, Manifest):
+        if isinstance(found, ImageManifest):
             raise ImageError(f"{self.folder / 'index.json'}: expected an index, got a manifest")
         return found
 
     def _write_index(self, manifests: list[Descriptor]) -> None:
-        _replace(self.folder / "index.json", encode(Index(schema_version=2, manifests=manifests)))
+        _replace(self.folder / "index.json", encode(ImageIndex(schema_version=2, manifests=manifests)))
 
 
 def _check(file: IO[bytes], descriptor: Descriptor, where: str) -> None:

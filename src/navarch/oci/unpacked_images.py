@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from navarch.errors import ImageError
-from navarch.oci.documents import Descriptor, ImageConfig, Manifest, Platform, decode_config
+from navarch.oci.documents import Descriptor, ImageConfig, ImageManifest, Platform, decode_config
 from navarch.oci.file_tree import FileTree
 from navarch.oci.layers import unpack
 from navarch.oci.layout import Layout
@@ -97,7 +97,7 @@ class UnpackedImages:
             yield
 
 
-def flatten(layout: Layout, manifest: Manifest, config: ImageConfig) -> FileTree:
+def flatten(layout: Layout, manifest: ImageManifest, config: ImageConfig) -> FileTree:
     """Returns the files of all layers, the later over the earlier ones.
 
     Raises `ImageError` if a layer is missing, or is not the one that the configuration names.

@@ -15,8 +15,8 @@ from navarch.oci.documents import (
     MANIFEST,
     Descriptor,
     ImageConfig,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     RootFs,
     digest_of,
@@ -37,21 +37,21 @@ def image(layout: Layout, platform: Platform = AMD64, *, layer: bytes = b"layer"
         rootfs=RootFs(type="layers", diff_ids=[digest_of(layer)]),
     )
     described = layout.add(encode(config), CONFIG)
-    manifest = Manifest(schema_version=2, media_type=MANIFEST, config=described, layers=[content])
+    manifest = ImageManifest(schema_version=2, media_type=MANIFEST, config=described, layers=[content])
     return layout.add_document(manifest, platform=platform)
 
 
 def index(layout: Layout, *, layer: bytes = b"layer") -> Descriptor:
     """Returns an index of two images with different layers."""
     images = [image(layout, each, layer=layer + each.architecture.encode()) for each in (AMD64, ARM64)]
-    return layout.add_document(Index(schema_version=2, media_type=INDEX, manifests=images))
+    return layout.add_document(ImageIndex(schema_version=2, media_type=INDEX, manifests=images))
 
 
 def artifact(layout: Layout, subject: Descriptor, kind: str = "application/spdx+json") -> Descriptor:
     """Returns an artifact about the subject."""
     empty = layout.add(EMPTY_CONTENT, EMPTY)
     content = layout.add(b'{"spdxVersion": "SPDX-2.3"}', kind)
-    manifest = Manifest(
+    manifest = ImageManifest(
         schema_version=2, media_type=MANIFEST, artifact_type=kind, config=empty, layers=[content], subject=subject
     )
     return layout.add_document(manifest)

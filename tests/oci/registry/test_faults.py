@@ -22,7 +22,7 @@ from navarch.oci.documents import (
     LAYER_GZIP,
     MANIFEST,
     Descriptor,
-    Index,
+    ImageIndex,
     descriptor_of,
     digest_of,
     encode,
@@ -34,7 +34,7 @@ from navarch.oci.registry.failures import connection_failure
 from oci.registry.scripted_registry import ScriptedRegistry, always, answer, in_turn
 from oci.registry.small_images import layout_in, noise, plain_client
 
-_EMPTY_INDEX = encode(Index(schema_version=2, media_type=INDEX, manifests=[]))
+_EMPTY_INDEX = encode(ImageIndex(schema_version=2, media_type=INDEX, manifests=[]))
 _BLOB = noise(300_000)
 _LAYER = descriptor_of(_BLOB, LAYER_GZIP)
 
@@ -318,7 +318,7 @@ async def test_bad_manifest_is_refused(body: bytes, content_type: str, text: str
 async def test_image_of_another_size_is_refused(tmp_path: Path) -> None:
     """An index names its images with their size."""
     listed = Descriptor(media_type=INDEX, digest=digest_of(_EMPTY_INDEX), size=1)
-    outer = encode(Index(schema_version=2, media_type=INDEX, manifests=[listed]))
+    outer = encode(ImageIndex(schema_version=2, media_type=INDEX, manifests=[listed]))
     play = in_turn(lambda: answer(body=outer, content_type=INDEX), _index)
     async with ScriptedRegistry(play).running() as registry, plain_client() as client:
         with pytest.raises(RegistryError, match="expected 1 bytes of sha256"):

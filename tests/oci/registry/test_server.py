@@ -18,7 +18,7 @@ from yarl import URL
 from navarch._base.clock import ManualClock
 from navarch._base.connections import Connector
 from navarch.errors import ConfigError
-from navarch.oci.documents import INDEX, LARGEST_MANIFEST, MANIFEST, Index, digest_of, encode
+from navarch.oci.documents import INDEX, LARGEST_MANIFEST, MANIFEST, ImageIndex, digest_of, encode
 from navarch.oci.reference import Reference
 from navarch.oci.registry import pull, push
 from navarch.oci.registry_server import RegistryServerOptions, serve, serve_in_thread
@@ -199,7 +199,7 @@ def _names(folder: Path) -> set[str]:
     return {each.name for each in folder.iterdir()}
 
 
-_EMPTY_INDEX = encode(Index(schema_version=2, media_type=INDEX, manifests=[]))
+_EMPTY_INDEX = encode(ImageIndex(schema_version=2, media_type=INDEX, manifests=[]))
 
 
 async def test_manifest_without_its_parts_is_refused(tmp_path: Path) -> None:

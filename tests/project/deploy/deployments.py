@@ -16,9 +16,9 @@ from navarch.errors import DeployError, MethodNotAllowed, NotFound
 from navarch.project.deploy.deployer import deploy_release, plan
 from navarch.project.deploy.namespaces import NAMESPACES
 from navarch.project.deploy.release import Release
-from navarch.project.deploy.removal import Removal, plan_removal, remove
+from navarch.project.deploy.removal import DeploymentRemoval, plan_removal, remove
 from navarch.project.deploy.revisions import Revision
-from navarch.project.deploy.server_side_apply import Change
+from navarch.project.deploy.server_side_apply import AppliedObject
 
 PROJECT = "cache-operator"
 NAMESPACE = "cache-operator-system"
@@ -37,24 +37,24 @@ _OF_EVERY_NAMESPACE = ("/kube-root-ca.crt", "/default")
 _OF_THE_CLUSTER = frozenset({"Event", "Lease", "EndpointSlice", "Endpoints", "ControllerRevision", "APIService"})
 
 
-async def deployed(client: Client, release: Release, *, force: bool = False) -> tuple[Revision, list[Change]]:
+async def deployed(client: Client, release: Release, *, force: bool = False) -> tuple[Revision, list[AppliedObject]]:
     """Deploys without waiting for pods, which no node runs."""
     return await deploy_release(client, await plan(client, release, force=force), wait=0, force=force)
 
 
-async def removal(client: Client, *, delete_crds: bool = False, namespace: str = NAMESPACE) -> Removal:
+async def removal(client: Client, *, delete_crds: bool = False, namespace: str = NAMESPACE) -> DeploymentRemoval:
     """What an undeploy would delete."""
     return await plan_removal(client, PROJECT, namespace, delete_crds=delete_crds, say=lambda _: None)
 
 
-async def undeployed(client: Client, *, delete_crds: bool = False, seconds: float = 30.0) -> Removal:
+async def undeployed(client: Client, *, delete_crds: bool = False, seconds: float = 30.0) -> DeploymentRemoval:
     """Undeploys, and returns what was deleted."""
     found = await removal(client, delete_crds=delete_crds)
     await remove(client, found, seconds=seconds)
     return found
 
 
-def results(changes: list[Change], result: str) -> set[str]:
+def results(changes: list[AppliedObject], result: str) -> set[str]:
     """The objects with that result."""
     return {f"{each.kind} {each.name}" for each in changes if each.result == result}
 

@@ -19,8 +19,8 @@ from navarch.oci.documents import (
     MANIFEST,
     Descriptor,
     ImageConfig,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     ProcessConfig,
     RootFs,
@@ -146,7 +146,7 @@ def write_base(folder: Path, *, python: str = MINOR, glibc: str = "2.41") -> Lay
     images = [
         _base_image(layout, name, base_files(machine, python=python, glibc=glibc)) for name, machine in MACHINES.items()
     ]
-    layout.tag("base:1", layout.add_document(Index(schema_version=2, media_type=INDEX, manifests=images)))
+    layout.tag("base:1", layout.add_document(ImageIndex(schema_version=2, media_type=INDEX, manifests=images)))
     return layout
 
 
@@ -158,7 +158,7 @@ def _base_image(layout: Layout, name: str, tree: FileTree) -> Descriptor:
         config=ProcessConfig(env=["PATH=/usr/local/bin:/usr/bin", "BASE=yes"]),
         rootfs=RootFs(type="layers", diff_ids=[layer.diff_id]),
     )
-    manifest = Manifest(
+    manifest = ImageManifest(
         schema_version=2,
         media_type=MANIFEST,
         config=layout.add(encode(config), CONFIG),

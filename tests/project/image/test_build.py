@@ -19,7 +19,7 @@ import msgspec
 import pytest
 
 from navarch.errors import ConfigError, ImageError, InvalidValueError
-from navarch.oci.documents import Manifest, Platform, decode_config
+from navarch.oci.documents import ImageManifest, Platform, decode_config
 from navarch.oci.layout import Layout
 from navarch.project.image.build import BuiltImage
 from navarch.project.image.build_cache import BuildCache
@@ -174,7 +174,7 @@ def test_sbom_names_every_package(made: ImageProject) -> None:
     for each in built.platforms:
         (referrer,) = made.layout.referrers({each.digest})
         manifest = made.layout.manifest(referrer)
-        assert isinstance(manifest, Manifest)
+        assert isinstance(manifest, ImageManifest)
         assert (referrer.digest, manifest.artifact_type) == (each.sbom, "application/spdx+json")
         document = msgspec.json.decode(made.layout.read(manifest.layers[0].digest))
         assert document["spdxVersion"] == "SPDX-2.3"

@@ -19,8 +19,8 @@ from navarch.oci.documents import (
     MANIFEST_TYPES,
     Descriptor,
     Document,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     decode_manifest,
     descriptor_of,
     encode,
@@ -55,7 +55,7 @@ class _TagList(msgspec.Struct):
     tags: list[str] | None = None
 
 
-_Page = TypeVar("_Page", _RepositoryList, _TagList, Index)
+_Page = TypeVar("_Page", _RepositoryList, _TagList, ImageIndex)
 
 
 class RegistryClient(AsyncCloseable):
@@ -184,13 +184,13 @@ class RegistryClient(AsyncCloseable):
         url = self._session.base(subject.registry) / subject.repository / "referrers" / subject.digest
         url = url.with_query(artifactType=artifact_type) if artifact_type else url
         try:
-            pages = await self._pages(subject.registry, url, pull_scopes(subject.repository), Index)
+            pages = await self._pages(subject.registry, url, pull_scopes(subject.repository), ImageIndex)
             found = [each for page in pages for each in page.manifests]
         except RegistryError as error:
             if error.status != 404:
                 raise
             fallback = await self._find_manifest(_fallback(subject, subject.digest), (INDEX,))
-            found = fallback.document.manifests if fallback and isinstance(fallback.document, Index) else []
+            found = fallback.document.manifests if fallback and isinstance(fallback.document, ImageIndex) else []
         return [each for each in found if not artifact_type or each.artifact_type == artifact_type]
 
     async def _find_manifest(self, reference: Reference, accept: Iterable[str]) -> RemoteManifest | None:
@@ -214,9 +214,9 @@ class RegistryClient(AsyncCloseable):
         tag = _fallback(reference, subject)
         async with self._referrers_turn:  # one at a time: each adds to what it has read
             found = await self._find_manifest(tag, (INDEX,))
-            listed = found.document.manifests if found and isinstance(found.document, Index) else []
+            listed = found.document.manifests if found and isinstance(found.document, ImageIndex) else []
             if referrer.digest not in {each.digest for each in listed}:
-                index = Index(schema_version=2, media_type=INDEX, manifests=[*listed, referrer])
+                index = ImageIndex(schema_version=2, media_type=INDEX, manifests=[*listed, referrer])
                 await self.put_manifest(tag, encode(index), INDEX)
 
     async def _pages(self, registry: str, url: URL, scopes: Scopes, kind: type[_Page]) -> list[_Page]:
@@ -282,7 +282,7 @@ def _checked(content: bytes, media_type: str, stated: str, reference: Reference)
 
 def _referrer(descriptor: Descriptor, document: Document) -> Descriptor:
     """Returns the entry in a list of referrers."""
-    kind = document.artifact_type or (document.config.media_type if isinstance(document, Manifest) else "")
+    kind = document.artifact_type or (document.config.media_type if isinstance(document, ImageManifest) else "")
     return msgspec.structs.replace(descriptor, artifact_type=kind, annotations=document.annotations)
 
 

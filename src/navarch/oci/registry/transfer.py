@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from navarch.errors import ImageError, InvalidValueError, RegistryError
-from navarch.oci.documents import CONFIG, Descriptor, Index, Manifest, Platform, decode_config
+from navarch.oci.documents import CONFIG, Descriptor, ImageIndex, ImageManifest, Platform, decode_config
 from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.registry.blobs import BlobOutcome
@@ -127,7 +127,7 @@ async def _for_platform(
     client: RegistryClient, reference: Reference, found: RemoteManifest, platform: Platform
 ) -> RemoteManifest:
     for _ in range(_DEEPEST_INDEX):
-        if isinstance(found.document, Manifest):
+        if isinstance(found.document, ImageManifest):
             return found
         images = found.document.manifests
         chosen = next((each for each in images if each.platform is not None and each.platform.fits(platform)), None)
@@ -142,7 +142,7 @@ async def _check_platform(
     client: RegistryClient, reference: Reference, root: RemoteManifest, layout: Layout, platform: Platform
 ) -> None:
     """Raises `RegistryError` if the image says that it is for another platform; other artifacts are for any."""
-    assert isinstance(root.document, Manifest)
+    assert isinstance(root.document, ImageManifest)
     config = root.document.config
     if config.media_type not in _IMAGE_CONFIGS:
         return
@@ -159,7 +159,7 @@ async def _all_documents(
     client: RegistryClient, reference: Reference, root: RemoteManifest, depth: int = 0
 ) -> list[RemoteManifest]:
     """Returns the manifests of which the root consists, each before those that name it."""
-    if isinstance(root.document, Manifest):
+    if isinstance(root.document, ImageManifest):
         return [root]
     if depth >= _DEEPEST_INDEX:
         raise RegistryError(f"{reference}: expected at most {_DEEPEST_INDEX} indexes in one another, got more")
@@ -182,16 +182,16 @@ async def _child(client: RegistryClient, reference: Reference, descriptor: Descr
     return found
 
 
-def _documents(layout: Layout, root: Descriptor) -> Iterator[tuple[Descriptor, Manifest | Index]]:
+def _documents(layout: Layout, root: Descriptor) -> Iterator[tuple[Descriptor, ImageManifest | ImageIndex]]:
     """Yields the manifests of which the root consists, each before those that name it. Raises `ImageError`."""
     seen: set[str] = set()
 
-    def walk(descriptor: Descriptor) -> Iterator[tuple[Descriptor, Manifest | Index]]:
+    def walk(descriptor: Descriptor) -> Iterator[tuple[Descriptor, ImageManifest | ImageIndex]]:
         if descriptor.digest in seen:
             return
         seen.add(descriptor.digest)
         document = layout.manifest(descriptor)
-        if isinstance(document, Index):
+        if isinstance(document, ImageIndex):
             for each in document.manifests:
                 yield from walk(each)
         yield descriptor, document
@@ -199,8 +199,8 @@ def _documents(layout: Layout, root: Descriptor) -> Iterator[tuple[Descriptor, M
     return walk(root)
 
 
-def _blobs(document: Manifest | Index) -> list[Descriptor]:
-    return [document.config, *document.layers] if isinstance(document, Manifest) else []
+def _blobs(document: ImageManifest | ImageIndex) -> list[Descriptor]:
+    return [document.config, *document.layers] if isinstance(document, ImageManifest) else []
 
 
 async def _in_parallel(work: Callable[[Descriptor], Awaitable[None]], blobs: Iterable[Descriptor]) -> None:

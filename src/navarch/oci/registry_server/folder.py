@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from navarch.errors import ConfigError, ImageError
-from navarch.oci.documents import Descriptor, Document, Manifest, decode_manifest
+from navarch.oci.documents import Descriptor, Document, ImageManifest, decode_manifest
 
 _MARK: Final = "navarch-registry"
 _ALGORITHM: Final = "sha256:"
@@ -99,7 +99,7 @@ class RegistryFolder:
 
     def missing(self, repository: str, document: Document) -> list[str]:
         """Returns the digests that the manifest names and that the repository does not have."""
-        if isinstance(document, Manifest):
+        if isinstance(document, ImageManifest):
             named = [each.digest for each in (document.config, *document.layers)]
             return [digest for digest in named if self.blob(repository, digest) is None]
         return [each.digest for each in document.manifests if self.manifest(repository, each.digest) is None]
@@ -174,7 +174,9 @@ class RegistryFolder:
             document = decode_manifest(found[2], found[1], where=digest)
         except ImageError as error:
             raise ConfigError(f"{self._content(digest)}: expected a manifest, got a damaged file: {error}") from None
-        return [each.digest for each in (document.config, *document.layers)] if isinstance(document, Manifest) else []
+        return (
+            [each.digest for each in (document.config, *document.layers)] if isinstance(document, ImageManifest) else []
+        )
 
     def _all(self, kind: str) -> list[Path]:
         return list(self._repositories.glob(f"**/{kind}"))

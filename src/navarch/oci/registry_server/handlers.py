@@ -15,8 +15,8 @@ from navarch.oci.documents import (
     INDEX,
     LARGEST_MANIFEST,
     Descriptor,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     decode_manifest,
     descriptor_of,
     encode,
@@ -92,7 +92,7 @@ class RegistryHandlers:
         found = [self._referrer(name, each) for each in self._folder.referrers(name, digest)]
         chosen = [each for each in found if each is not None and (not wanted or each.artifact_type == wanted)]
         headers = {**API_VERSION, **({"OCI-Filters-Applied": "artifactType"} if wanted else {})}
-        body = encode(Index(schema_version=2, media_type=INDEX, manifests=chosen))
+        body = encode(ImageIndex(schema_version=2, media_type=INDEX, manifests=chosen))
         return web.Response(body=body, content_type=INDEX, headers=headers)
 
     def _referrer(self, name: str, digest: str) -> Descriptor | None:
@@ -100,7 +100,7 @@ class RegistryHandlers:
         if found is None:
             return None
         document = decode_manifest(found[2], found[1], where=digest)
-        kind = document.artifact_type or (document.config.media_type if isinstance(document, Manifest) else "")
+        kind = document.artifact_type or (document.config.media_type if isinstance(document, ImageManifest) else "")
         return msgspec.structs.replace(
             descriptor_of(found[2], found[1]), artifact_type=kind, annotations=document.annotations
         )

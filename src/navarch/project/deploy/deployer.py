@@ -15,7 +15,7 @@ from navarch.project.deploy.ownership import foreign_owner
 from navarch.project.deploy.readiness import until_ready
 from navarch.project.deploy.release import CRD, ObjectId, Release
 from navarch.project.deploy.revisions import Revision, RevisionHistory, since_last_deployed
-from navarch.project.deploy.server_side_apply import Applier, Change
+from navarch.project.deploy.server_side_apply import AppliedObject, Applier
 from navarch.project.manifests.model import Json
 
 __all__ = ["DeployPlan", "complete", "deploy_release", "execute", "plan"]
@@ -35,7 +35,7 @@ class DeployPlan:
     """Without a namespace that belongs to others: it is used as it is."""
     pruned: list[Json]
     has_namespace: bool
-    changes: list[Change] = field(default_factory=list)
+    changes: list[AppliedObject] = field(default_factory=list)
 
 
 async def plan(client: Client, release: Release, *, force: bool = False, say: Say = lambda _: None) -> DeployPlan:
@@ -94,19 +94,21 @@ async def _refuse_foreign(applier: Applier, applied: Sequence[Json], release: Re
         )
 
 
-def _used(release: Release, namespace: Dynamic | None, *, is_foreign: bool) -> list[Change]:
-    return [Change.of(ObjectId("", "Namespace", "", release.namespace), "used")] if namespace and is_foreign else []
+def _used(release: Release, namespace: Dynamic | None, *, is_foreign: bool) -> list[AppliedObject]:
+    return (
+        [AppliedObject.of(ObjectId("", "Namespace", "", release.namespace), "used")] if namespace and is_foreign else []
+    )
 
 
-async def _tried(applier: Applier, manifest: Json, *, has_namespace: bool) -> Change:
+async def _tried(applier: Applier, manifest: Json, *, has_namespace: bool) -> AppliedObject:
     if manifest["metadata"].get("namespace") and not has_namespace:
-        return Change.of(ObjectId.of(manifest), "created")
+        return AppliedObject.of(ObjectId.of(manifest), "created")
     return await applier.apply(manifest)
 
 
 async def execute(
     client: Client, planned: DeployPlan, *, force: bool = False, say: Say = lambda _: None
-) -> tuple[Revision, list[Change]]:
+) -> tuple[Revision, list[AppliedObject]]:
     """Applies and prunes as planned; returns the revision, which is still pending, and what changed.
 
     The revision is written first: after an interruption, the next run applies everything again, and prunes what any of the
@@ -148,7 +150,7 @@ async def complete(client: Client, planned: DeployPlan, revision: Revision) -> N
 
 async def deploy_release(
     client: Client, planned: DeployPlan, *, wait: float, force: bool = False, say: Say = lambda _: None
-) -> tuple[Revision, list[Change]]:
+) -> tuple[Revision, list[AppliedObject]]:
     """Executes the plan and waits for `wait` seconds until the operator works; 0 does not wait.
 
     Raises `DeployError` with the causes if it does not work in time; the revision is then marked as failed.

@@ -76,7 +76,9 @@ async def contents(
         is_kept = each.kind.namespaced and {"list", "delete"} <= {*each.verbs}
         if is_kept and each.kind.kind not in {*without, *_DERIVED}:
             served.setdefault((each.kind.group, each.kind.plural), each)
-    lists = await gather_all([_Listing(client, each, namespace).read for each in served.values()], at_once=_AT_ONCE)
+    lists = await gather_all(
+        [_NamespaceContent(client, each, namespace).read for each in served.values()], at_once=_AT_ONCE
+    )
     wanted = {each._replace(namespace="") for each in known} | _OF_EVERY_NAMESPACE
     return sorted({str(each) for found in lists for each in found if _unknown(each, wanted)})
 
@@ -85,7 +87,7 @@ def _unknown(found: ObjectId | str, wanted: set[ObjectId] | frozenset[ObjectId])
     return isinstance(found, str) or found not in wanted
 
 
-class _Listing:
+class _NamespaceContent:
     """The objects of one resource in one namespace."""
 
     def __init__(self, client: Client, resource: ApiResource, namespace: str) -> None:

@@ -25,7 +25,7 @@ from navarch.project.deploy.revisions import Revision, RevisionHistory
 from navarch.project.deploy.server_side_apply import Applier
 from navarch.project.manifests.model import Json
 
-__all__ = ["Removal", "plan_removal", "remove"]
+__all__ = ["DeploymentRemoval", "plan_removal", "remove"]
 
 _PAUSE_SECONDS: Final = 0.2
 _NAMESPACE_SECONDS: Final = 60.0
@@ -34,7 +34,7 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
+class DeploymentRemoval:
     """What `remove` deletes, and what it keeps."""
 
     release: Release
@@ -66,7 +66,9 @@ class Removal:
         return {kind: count for kind, count in found.items() if count or "." in kind}
 
 
-async def plan_removal(client: Client, project: str, namespace: str, *, delete_crds: bool, say: Say) -> Removal:
+async def plan_removal(
+    client: Client, project: str, namespace: str, *, delete_crds: bool, say: Say
+) -> DeploymentRemoval:
     """Returns what removing the deployment would delete. Writes nothing.
 
     Raises `DeployError` if there is no deployment, `MissingPermissionsError` with all that the user may not delete, and
@@ -91,7 +93,7 @@ async def plan_removal(client: Client, project: str, namespace: str, *, delete_c
     ours = [*secrets, *(ObjectId.of(each) for each in (*objects, *written))]
     custom = {each["spec"]["names"]["kind"] for each in release.crds} if delete_crds else set()
     foreign = await contents(client, namespace, ours, without=custom) if is_own else []
-    return Removal(
+    return DeploymentRemoval(
         release=release,
         objects=objects,
         written=written,
@@ -127,7 +129,7 @@ async def _is_unmarked(applier: Applier, manifest: Json, release: Release) -> bo
     return found is not None and not foreign_mark(found, release)
 
 
-async def remove(client: Client, removal: Removal, *, seconds: float, say: Say = lambda _: None) -> None:
+async def remove(client: Client, removal: DeploymentRemoval, *, seconds: float, say: Say = lambda _: None) -> None:
     """Deletes as planned, and returns when everything is gone.
 
     Custom objects go first, while the operator still runs and removes its finalizers. Raises `DeployError` for objects that
@@ -181,7 +183,7 @@ async def _names(client: Client, kind: Kind, release: Release) -> list[str]:
     return [f"{kind.kind} {each.name}" for each in found]
 
 
-async def _delete_namespace(client: Client, removal: Removal, say: Say) -> None:
+async def _delete_namespace(client: Client, removal: DeploymentRemoval, say: Say) -> None:
     """Deletes the namespace if nothing of others has come into it meanwhile; else only the revisions."""
     release = removal.release
     history = RevisionHistory(client, release.project, release.namespace)

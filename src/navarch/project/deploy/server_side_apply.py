@@ -16,7 +16,7 @@ from navarch.project.deploy.ownership import foreign_mark, foreign_owner
 from navarch.project.deploy.release import CRD, ObjectId, Release
 from navarch.project.manifests.model import Json
 
-__all__ = ["MANAGER", "Applier", "Change"]
+__all__ = ["MANAGER", "AppliedObject", "Applier"]
 
 MANAGER: Final = "navarch-deploy"
 """The field manager of everything but CRDs."""
@@ -25,7 +25,7 @@ _FIELDS_SHOWN: Final = 10
 _BINDINGS: Final = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class AppliedObject(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one object, or would become of it."""
 
     kind: str
@@ -37,9 +37,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """The fields that changed, at most ten."""
 
     @staticmethod
-    def of(found: ObjectId, result: Any, fields: list[str] | None = None) -> Change:
+    def of(found: ObjectId, result: Any, fields: list[str] | None = None) -> AppliedObject:
         """Returns the change of that object."""
-        return Change(
+        return AppliedObject(
             kind=found.kind,
             namespace=found.namespace,
             name=found.name,
@@ -85,7 +85,7 @@ class Applier:
         owner = foreign_owner(found, self._release)
         return f"{ObjectId.of(manifest)} belongs to {owner}" if owner else ""
 
-    async def apply(self, manifest: Json) -> Change:
+    async def apply(self, manifest: Json) -> AppliedObject:
         """Applies the object. Raises `DeployError` for fields of other managers, and for one that is being deleted."""
         identity = ObjectId.of(manifest)
         before = await self.read(manifest)
@@ -95,12 +95,12 @@ class Applier:
             )
         if manifest["kind"] == CRD:
             written = await self._install(manifest)
-            return Change.of(identity, "created" if before is None else "changed" if written else "unchanged")
+            return AppliedObject.of(identity, "created" if before is None else "changed" if written else "unchanged")
         after = await self._applied(manifest, identity)
         if before is None:
-            return Change.of(identity, "created")
+            return AppliedObject.of(identity, "created")
         fields = sorted(differing_paths(_comparable(before), _comparable(after)))
-        return Change.of(identity, "changed" if fields else "unchanged", fields)
+        return AppliedObject.of(identity, "changed" if fields else "unchanged", fields)
 
     async def _install(self, manifest: Json) -> bool:
         is_converted = manifest["metadata"]["name"] in self._release.converted
@@ -118,12 +118,12 @@ class Applier:
                 return manifest
             raise
 
-    async def prune(self, manifest: Json) -> Change | None:
+    async def prune(self, manifest: Json) -> AppliedObject | None:
         """Deletes an object that the release no longer has. Returns None if it is gone already, or belongs to others."""
         found = await self.read(manifest)
         if found is None or foreign_owner(found, self._release) or not await self._delete(manifest, found):
             return None
-        return Change.of(ObjectId.of(manifest), "pruned")
+        return AppliedObject.of(ObjectId.of(manifest), "pruned")
 
     async def delete_written(self, manifest: Json) -> None:
         """Deletes what an operator has written for itself, unless it has the marks of others."""

@@ -16,8 +16,8 @@ from navarch.oci.documents import (
     INDEX,
     MANIFEST,
     Descriptor,
-    Index,
-    Manifest,
+    ImageIndex,
+    ImageManifest,
     Platform,
     encode,
 )
@@ -28,7 +28,7 @@ from navarch.project.image.base import PackedLayer
 from navarch.project.image.build_cache import BuildCache, lock_file
 from navarch.project.image.bytecode import Interpreter, bytecode_of
 from navarch.project.image.code_tree import code_tree
-from navarch.project.image.image_config import Revision, image_config, labels_of, revision_of
+from navarch.project.image.image_config import SourceRevision, image_config, labels_of, revision_of
 from navarch.project.image.layer_builder import BaseLayers, DependenciesLayer, LayerBuilder
 from navarch.project.image.lock_file import ImageLock
 from navarch.project.image.project_metadata import ProjectMetadata
@@ -120,7 +120,7 @@ class _Assembly:
         *,
         cache: BuildCache,
         layout: Layout,
-        revision: Revision,
+        revision: SourceRevision,
     ) -> None:
         self._project = project
         self._metadata = metadata
@@ -134,7 +134,7 @@ class _Assembly:
     def image(self, layers: dict[str, _LockedLayers], interpreter: Interpreter) -> Descriptor:
         """Returns the index over the platforms."""
         images = [self._image(platform, found, interpreter) for platform, found in sorted(layers.items())]
-        index = Index(schema_version=2, media_type=INDEX, manifests=images, annotations=self._labels(""))
+        index = ImageIndex(schema_version=2, media_type=INDEX, manifests=images, annotations=self._labels(""))
         return self._layout.add_document(index)
 
     def _image(self, name: str, layers: _LockedLayers, interpreter: Interpreter) -> Descriptor:
@@ -156,7 +156,7 @@ class _Assembly:
             labels=self._labels(self._lock.platforms[name].base),
             created=self._revision.created,
         )
-        manifest = Manifest(
+        manifest = ImageManifest(
             schema_version=2,
             media_type=MANIFEST,
             config=self._layout.add(encode(config), CONFIG),
@@ -186,7 +186,7 @@ class _Assembly:
             base=self._lock.base,
             created=self._revision.created,
         )
-        manifest = Manifest(
+        manifest = ImageManifest(
             schema_version=2,
             media_type=MANIFEST,
             artifact_type=SPDX,

@@ -13,7 +13,7 @@ import msgspec
 
 from navarch._version import __version__
 from navarch.errors import ConfigError
-from navarch.oci.documents import History, ImageConfig, Platform, ProcessConfig, RootFs
+from navarch.oci.documents import ImageConfig, LayerHistory, Platform, ProcessConfig, RootFs
 from navarch.project.image.project_metadata import ProjectMetadata
 
 USER: Final = "65532:65532"
@@ -23,7 +23,7 @@ _SECONDS: Final = 30.0
 _GIT: Final = ("git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false")
 
 
-class Revision(msgspec.Struct, frozen=True, kw_only=True):
+class SourceRevision(msgspec.Struct, frozen=True, kw_only=True):
     """The commit that an image is built from."""
 
     commit: str = ""
@@ -32,7 +32,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """The commit's time: an image has no time of its own, so that the same commit gives the same digest."""
 
 
-def revision_of(root: Path) -> Revision:
+def revision_of(root: Path) -> SourceRevision:
     """Returns the commit of the folder; its time is `SOURCE_DATE_EPOCH` if that is set, and 1970 outside of git."""
     commit, _, seconds = _git(root, "log", "-1", "--format=%H %ct").partition(" ")
     changed = commit and _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".")
@@ -41,10 +41,10 @@ def revision_of(root: Path) -> Revision:
         created = datetime.fromtimestamp(int(stated), UTC)
     except (ValueError, OverflowError, OSError):
         raise ConfigError(f"SOURCE_DATE_EPOCH: expected seconds since 1970, got {stated!r}") from None
-    return Revision(commit=f"{commit}-dirty" if changed else commit, created=f"{created:%Y-%m-%dT%H:%M:%SZ}")
+    return SourceRevision(commit=f"{commit}-dirty" if changed else commit, created=f"{created:%Y-%m-%dT%H:%M:%SZ}")
 
 
-def labels_of(metadata: ProjectMetadata, revision: Revision, *, base: str, base_digest: str) -> dict[str, str]:
+def labels_of(metadata: ProjectMetadata, revision: SourceRevision, *, base: str, base_digest: str) -> dict[str, str]:
     """Returns the image's labels, those of OCI, as far as they are known."""
     found = {
         "title": metadata.name,
@@ -85,7 +85,7 @@ def image_config(
             labels=labels,
         ),
         rootfs=RootFs(type="layers", diff_ids=[diff_id for diff_id, _ in layers]),
-        history=[History(created=created, created_by=f"navarch image build: {what}") for _, what in layers],
+        history=[LayerHistory(created=created, created_by=f"navarch image build: {what}") for _, what in layers],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from navarch.errors import ImageError
-from navarch.oci.documents import Descriptor, Index, Manifest, Platform, decode_config
+from navarch.oci.documents import Descriptor, ImageIndex, ImageManifest, Platform, decode_config
 from navarch.oci.layout import Layout
 from navarch.project.image.sbom import SPDX
 
@@ -67,13 +67,13 @@ class _SpdxDocument(msgspec.Struct):
 def inspect_image(layout: Layout, root: Descriptor) -> InspectedImage:
     """Returns what the image consists of. Raises `ImageError` for a damaged one."""
     document = layout.manifest(root)
-    images = document.manifests if isinstance(document, Index) else [root]
+    images = document.manifests if isinstance(document, ImageIndex) else [root]
     return InspectedImage(digest=root.digest, platforms=[_platform(layout, each) for each in images])
 
 
 def _platform(layout: Layout, image: Descriptor) -> InspectedPlatform:
     manifest = layout.manifest(image)
-    if not isinstance(manifest, Manifest):
+    if not isinstance(manifest, ImageManifest):
         raise ImageError(f"{image.digest}: expected an image, got an index in an index")
     config = decode_config(layout.read(manifest.config.digest), where=manifest.config.digest)
     process = config.config
@@ -99,7 +99,7 @@ def _packages(layout: Layout, image: Descriptor) -> list[InspectedPackage]:
     found = []
     for referrer in layout.referrers({image.digest}):
         manifest = layout.manifest(referrer)
-        if isinstance(manifest, Manifest) and manifest.artifact_type == SPDX:
+        if isinstance(manifest, ImageManifest) and manifest.artifact_type == SPDX:
             for layer in manifest.layers:
                 content = layout.read(layer.digest, most=_LARGEST_SBOM)
                 found += msgspec.json.decode(content, type=_SpdxDocument).packages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from navarch.errors import ImageError
-from navarch.oci.documents import Descriptor, Index
+from navarch.oci.documents import Descriptor, ImageIndex
 from navarch.oci.layout import Layout
 from navarch.oci.reference import Reference
 from navarch.oci.registry import PushSummary, RegistryClient, push
@@ -53,7 +53,7 @@ async def push_image(
     with lock_file(project.root / LAYOUT_FOLDER / LOCK, shared=True):
         layout, root = find_image(project, name)
         document = layout.manifest(root)
-        images = {each.digest for each in document.manifests} if isinstance(document, Index) else {root.digest}
+        images = {each.digest for each in document.manifests} if isinstance(document, ImageIndex) else {root.digest}
         sboms = layout.referrers(images)
         done = [await push(client, layout, each, _by_digest(reference, each), progress=progress) for each in sboms]
         pushed = await push(client, layout, root, reference, progress=progress)
