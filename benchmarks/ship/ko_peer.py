@@ -46,7 +46,13 @@ def change(folder: Path, number: int) -> None:
     file.write_text(f'{head}{_LINE}.{number}-alpine",{tail.partition(",")[2]}')
 
 
-def push(folder: Path, address: str, name: str, *, base: str) -> None:
-    """Builds and pushes the image, with its SBOM, as ko does by default; plain HTTP, since the addresses are private."""
-    environment = {"KO_DOCKER_REPO": f"{address}/{name}", "KO_DEFAULTBASEIMAGE": base}
+def push(folder: Path, address: str, name: str, *, base: str, is_stripped: bool = False) -> None:
+    """Builds and pushes the image, with its SBOM, as ko does by default, or without debug data; over plain HTTP."""
+    settings = folder.parent / "ko.yaml"
+    settings.write_text("builds:\n- id: main\n  ldflags: [-s, -w]\n" if is_stripped else "")
+    environment = {
+        "KO_CONFIG_PATH": str(settings),
+        "KO_DOCKER_REPO": f"{address}/{name}",
+        "KO_DEFAULTBASEIMAGE": base,
+    }
     run([KO.path, "build", "--bare", "--insecure-registry", f"--platform={PLATFORM}", "."], folder, environment)
