@@ -56,7 +56,7 @@ NOT_REACHED = {
     "cluster/embedded/program.py": "its own command line",
     "cluster/controllers": "numbers of objects that were decoded and checked; texts of them are read by `parse_int64`",
     "cluster/nodes/volumes/projections.py": "paths that the server has checked, one greedy group",
-    "cluster/nodes/images.py": "a file of the machine's owner",
+    "cluster/nodes/images": "a file of the machine's owner, and images that the machine's owner loads",
     "cluster/nodes/pods": "values of pods that the server has checked; numbers are resource versions and ports",
     "cluster/images": "a program for tests",
     "cluster/nodes/simulated": "looks at pods that were decoded and checked",

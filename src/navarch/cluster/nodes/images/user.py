@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from navarch.errors import ContainerError
 
 _LARGEST: Final = 2**20
+_LONGEST_NUMBER: Final = 10
 _ROOT: Final = "0"
 
 
@@ -27,7 +28,7 @@ def find_user(root: Path, text: str) -> ImageUser:
     A number need not be in /etc/passwd. Raises `ContainerError` for a name that the image does not have.
     """
     name, _, group = (text or _ROOT).partition(":")
-    numeric = name.isdecimal()
+    numeric = _is_number(name)
     for entry in _entries(root / "etc" / "passwd", 7):
         if (numeric and entry[2] == name) or (not numeric and entry[0] == name):
             found = ImageUser(int(entry[2]), int(entry[3]), entry[5] or "/", is_named=not numeric)
@@ -40,12 +41,16 @@ def find_user(root: Path, text: str) -> ImageUser:
 
 
 def _group(root: Path, text: str) -> int:
-    if text.isdecimal():
+    if _is_number(text):
         return int(text)
     for entry in _entries(root / "etc" / "group", 3):
         if entry[0] == text:
             return int(entry[2])
     raise ContainerError(f"unable to find group {text}: no matching entries in group file of the image")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER
 
 
 def _entries(path: Path, least: int) -> Iterator[list[str]]:
@@ -57,5 +62,5 @@ def _entries(path: Path, least: int) -> Iterator[list[str]]:
         return
     for line in text.splitlines():
         entry = line.split(":")
-        if len(entry) >= least and entry[2].isdecimal() and (least <= 3 or entry[3].isdecimal()):
+        if len(entry) >= least and _is_number(entry[2]) and (least <= 3 or _is_number(entry[3])):
             yield entry
