@@ -23,6 +23,8 @@ pytestmark = [
 ]  # kubectl comes from the rig, and pip installs everything anew
 
 PAGES = ("tutorial-memcached.md", "tutorial-imockpod.md")
+ENGINES = ("real", "embedded")
+"""Of each page: they have the same commands, and each takes two minutes, most of them pip's and mypy's."""
 _BLOCK = re.compile(r"(?P<prose>.*?)```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
 _REPLACED = re.compile(r"Replace `([^`]+)` by:\s*$")
 _OF_THE_EMBEDDED_CLUSTER = re.compile(r"navarch cluster (up|down|kubeconfig)")
@@ -44,8 +46,7 @@ _VARYING = (
 )
 
 
-@pytest.mark.parametrize("engine", ["embedded", "real"])
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(("page", "engine"), [*zip(PAGES, ENGINES, strict=True)])
 def test_tutorial_passes_as_it_is_printed(
     page: str, engine: str, tmp_path: Path, wheel: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -14,7 +14,7 @@ from navarch.client import ALL, Client, MergePatch, MetadataOnly, Request, Respo
 from navarch.client.transport import WrappedTransport
 from navarch.errors import DeployError, MethodNotAllowed, NotFound
 from navarch.project.deploy.deployer import deploy_release, plan
-from navarch.project.deploy.namespaces import NAMESPACES
+from navarch.project.deploy.namespaces import NAMESPACES, until_deleted
 from navarch.project.deploy.release import Release
 from navarch.project.deploy.removal import DeploymentRemoval, plan_removal, remove
 from navarch.project.deploy.revisions import Revision
@@ -95,13 +95,16 @@ async def objects_of(client: Client) -> set[str]:
 
 
 async def remove_traces(client: Client) -> None:
-    """Removes what a test has left on a cluster that others use after it."""
+    """Removes what a test has left on a cluster that others use after it, also a namespace that undeploy keeps."""
     with contextlib.suppress(NotFound):
         for each in await client.list(MEMCACHED, namespace=ALL):
             change = MergePatch({"metadata": {"finalizers": None}})
             await client.patch(MEMCACHED, each.name, change, namespace=each.namespace)
     with contextlib.suppress(DeployError):
         await undeployed(client, delete_crds=True)
+    with contextlib.suppress(NotFound):
+        await client.delete(NAMESPACES, NAMESPACE)
+        await until_deleted(client, NAMESPACE, 30.0)
 
 
 async def exists(client: Client, kind: Kind, name: str, namespace: str | None = None) -> bool:
